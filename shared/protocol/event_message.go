@@ -1,0 +1,123 @@
+package protocol
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// MessagePost is a message as it was said, and what Chips decided of it.
+type MessagePost struct {
+	Text      string            `json:"text"`
+	To        To                `json:"to,omitzero"`
+	ReplyTo   string            `json:"reply_to,omitzero"`
+	UploadIDs []string          `json:"upload_ids,omitzero"`
+	Replaces  map[string]string `json:"replaces,omitzero"`
+	// Attachments are what was uploaded, filled in by Chips.
+	Attachments []Attachment `json:"attachments,omitzero"`
+	// AddressedTo is whom the message is for: agents, or the harness itself where it is who the room holds. Nil in a log from
+	// before Chips said so, when a message was for every harness in its room; otherwise never nil.
+	AddressedTo []string `json:"addressed_to,omitzero"`
+	// MessageID, From and WorkingTurns are added at delivery, on a harness's own post as it comes back.
+	MessageID    string        `json:"message_id,omitzero"`
+	From         *From         `json:"from,omitzero"`
+	WorkingTurns []WorkingTurn `json:"working_turns,omitzero"`
+}
+
+// To is the composer's choice: every agent (All), or ids.
+type To struct {
+	All bool
+	IDs []string
+}
+
+// IsZero says nothing was chosen.
+func (t To) IsZero() bool { return !t.All && t.IDs == nil }
+
+// MarshalJSONTo writes "all" or the ids.
+func (t To) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if t.All {
+		return enc.WriteToken(jsontext.String("all"))
+	}
+	return json.MarshalEncode(enc, t.IDs)
+}
+
+// UnmarshalJSONFrom reads "all" or a list of ids.
+func (t *To) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if dec.PeekKind() == '"' {
+		var word string
+		if err := json.UnmarshalDecode(dec, &word); err != nil {
+			return err
+		}
+		if word != "all" {
+			return fmt.Errorf(`to is a list of ids or "all"`)
+		}
+		t.All = true
+		return nil
+	}
+	return json.UnmarshalDecode(dec, &t.IDs)
+}
+
+// Attachment is a stored file as the upload described it.
+type Attachment struct {
+	AttachmentID string `json:"attachment_id"`
+	Filename     string `json:"filename"`
+	MimeType     string `json:"mime_type"`
+	ByteSize     int64  `json:"byte_size"`
+	SHA256       string `json:"sha256"`
+	Width        int    `json:"width,omitzero"`
+	Height       int    `json:"height,omitzero"`
+	DurationMS   int64  `json:"duration_ms,omitzero"`
+	Transcript   string `json:"transcript,omitzero"`
+	Replaces     string `json:"replaces,omitzero"`
+	URL          string `json:"url,omitzero"`
+	URLExpiresAt *Time  `json:"url_expires_at,omitzero"`
+}
+
+// From is who said a message.
+type From struct {
+	ID   string    `json:"id"`
+	Kind ActorKind `json:"kind"`
+	Name string    `json:"name"`
+	// Role is the workspace role for a person, lead or member for an agent.
+	Role string `json:"role"`
+	// Harness is the name of the harness an agent runs on, where it is another than the agent's.
+	Harness string `json:"harness,omitzero"`
+}
+
+// WorkingTurn is a turn going in the room, of an agent of the receiving harness.
+type WorkingTurn struct {
+	AgentID string `json:"agent_id"`
+	RunID   string `json:"run_id"`
+}
+
+// MessageNew is a turn to take, made at delivery for the harness it is for.
+type MessageNew struct {
+	MessageID   string       `json:"message_id"`
+	Text        string       `json:"text"`
+	From        From         `json:"from"`
+	ReplyTo     string       `json:"reply_to,omitzero"`
+	Attachments []Attachment `json:"attachments,omitzero"`
+	AddressedTo []string     `json:"addressed_to"`
+	// For is which of the receiving harness's agents take a turn; only for a harness that declared agents.
+	For []string `json:"for,omitzero"`
+}
+
+// MessageOverheard is a message that is for somebody else, made at delivery for a harness in the room.
+type MessageOverheard struct {
+	MessageID   string       `json:"message_id"`
+	Text        string       `json:"text"`
+	From        From         `json:"from"`
+	ReplyTo     string       `json:"reply_to,omitzero"`
+	Attachments []Attachment `json:"attachments,omitzero"`
+	AddressedTo []string     `json:"addressed_to"`
+}
+
+// EventType names the event.
+func (*MessagePost) EventType() string { return "message.post" }
+
+// EventType names the event.
+func (*MessageNew) EventType() string { return "message.new" }
+
+// EventType names the event.
+func (*MessageOverheard) EventType() string { return "message.overheard" }
