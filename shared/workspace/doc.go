@@ -1,0 +1,10 @@
+// Package workspace holds the rules of Chips as pure code: what a workspace is after its events (Evolve), and which events a command
+// causes (Decide). No I/O, no clock, no randomness: time and entropy come in with the command.
+//
+// A command is a draft of an event with who sends it. Decide checks it against the state at seq n and answers the events to append
+// at n+1, all in one commit; the engine commits them only if n is still the head, so no rule here can lose a race. Decide never
+// changes the state. Evolve changes the state in place, is total (whatever was committed is taken), and is the only thing that does.
+//
+// Faults are found in one order (contract U-120): type, who may write it, fields, run, room, actor, then the one-room and archive
+// rules. Each system has a file: spaces.go, members.go, agents.go, runs.go, messages.go and addressing.go, people.go, harnesses.go.
+package workspace
