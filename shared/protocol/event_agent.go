@@ -20,8 +20,10 @@ type AgentFacts struct {
 	Lead   bool   `json:"lead"`
 	// State is active or archived.
 	State string `json:"state"`
-	// Key is the harness's own name for it; sent to that harness only.
-	Key string `json:"key,omitzero"`
+	// Key is the harness's own name for it, and Asked the name it was registered under where a number was put behind it; sent to
+	// that harness only.
+	Key   string `json:"key,omitzero"`
+	Asked string `json:"asked,omitzero"`
 }
 
 // AgentAttached says an agent was put in the envelope's room.

@@ -1,0 +1,234 @@
+package workspace
+
+import (
+	"slices"
+
+	"github.com/chipschat/chips-aws/shared/protocol"
+)
+
+// Evolve is the state after one more event, in place. It takes whatever was committed: what it cannot place it passes over.
+func Evolve(s *State, e protocol.Event) {
+	s.Seq, s.TS = e.Seq, e.TS
+	if room := s.Rooms[e.SpaceID]; room != nil {
+		room.LastSeq = e.Seq
+	}
+	switch d := e.Data.(type) {
+	case *protocol.WorkspaceOpened:
+		s.Name = d.Name
+	case *protocol.WorkspaceRenamed:
+		s.Name = d.Name
+	case *protocol.PolicyCapSet:
+		s.Cap = *d
+	case *protocol.ExchangeSettingsSet:
+		s.Exchange = *d
+	case *protocol.PersonAdded:
+		s.People[d.PersonID] = &Person{ID: d.PersonID, Name: d.Name, Role: d.Role}
+	case *protocol.PersonUpdated:
+		if p := s.People[d.PersonID]; p != nil {
+			p.Name, p.Role, p.Labels, p.TimeZone = d.Name, d.Role, d.Labels, d.TimeZone
+		}
+	case *protocol.PersonRemoved:
+		s.evolvePersonRemoved(d.PersonID)
+	case *protocol.HarnessAdded:
+		s.Harnesses[d.HarnessID] = &Harness{ID: d.HarnessID, Name: d.DisplayName, OwnerID: d.OwnerID, Capabilities: d.Capabilities}
+	case *protocol.HarnessUpdated:
+		if h := s.Harnesses[d.HarnessID]; h != nil {
+			h.Name, h.OwnerID, h.Capabilities = d.DisplayName, d.OwnerID, d.Capabilities
+		}
+	case *protocol.HarnessRemoved:
+		s.evolveHarnessRemoved(d.HarnessID)
+	case *protocol.HarnessStatusSet:
+		if h := s.Harnesses[d.HarnessID]; h != nil {
+			h.Status, h.StatusWords = d.Status, d.Message
+		}
+	case *protocol.HarnessPolicySet:
+		if h := s.Harnesses[d.HarnessID]; h != nil {
+			policy := d.Policy
+			h.Policy = &policy
+		}
+	case *protocol.HarnessBudgetSet:
+		if h := s.Harnesses[d.HarnessID]; h != nil {
+			h.LimitUSD = d.LimitUSD
+		}
+	default:
+		s.evolveRoom(e)
+	}
+}
+
+// evolveRoom takes the events of rooms, members, agents, messages and runs.
+func (s *State) evolveRoom(e protocol.Event) {
+	room := s.Rooms[e.SpaceID]
+	switch d := e.Data.(type) {
+	case *protocol.SpaceOpened:
+		s.evolveSpaceOpened(e, d)
+	case *protocol.SpaceRenamed:
+		if room != nil {
+			room.Title = d.Title
+		}
+	case *protocol.SpaceArchived, *protocol.SpaceClosed:
+		if room != nil {
+			room.Archived = true
+		}
+	case *protocol.SpaceUnarchived:
+		if room != nil {
+			room.Archived = false
+		}
+	case *protocol.SpaceDeleted:
+		if room != nil {
+			s.Rooms[room.ID] = &Room{ID: room.ID, Deleted: true, Members: room.Members, LastSeq: e.Seq}
+		}
+	case *protocol.MemberAdded:
+		if room != nil && protocol.PrefixOf(d.ParticipantID) != protocol.PrefixAgent {
+			room.join(d.ParticipantID)
+		}
+	case *protocol.MemberRemoved:
+		if room != nil && protocol.PrefixOf(d.ParticipantID) != protocol.PrefixAgent {
+			room.leave(d.ParticipantID)
+		}
+	case *protocol.AgentRegistered:
+		s.Agents[d.AgentID] = &Agent{ID: d.AgentID}
+		s.evolveAgent(d.AgentFacts)
+	case *protocol.AgentUpdated:
+		s.evolveAgent(d.AgentFacts)
+	case *protocol.AgentAttached:
+		if a := s.Agents[d.AgentID]; a != nil && room != nil {
+			a.Room, a.LastRoom, a.Parked = room.ID, room.ID, ""
+			room.join(a.ID)
+			// The harness itself holds a room only while none of its agents does.
+			room.leave(a.HarnessID)
+		}
+	case *protocol.AgentReleased:
+		s.evolveReleased(e, d)
+	case *protocol.MessagePost:
+		if room != nil {
+			s.evolveMessage(room, e, d)
+		}
+	default:
+		s.evolveRun(e)
+		return
+	}
+	for _, id := range LineRooms(e) {
+		if r := s.Rooms[id]; r != nil {
+			r.LastLine = e.Seq
+		}
+	}
+}
+
+func (s *State) evolveSpaceOpened(e protocol.Event, d *protocol.SpaceOpened) {
+	room := &Room{ID: e.SpaceID, Title: d.Title, OpenedBy: e.Actor.ID, OpenedAt: e.TS, AskedOf: d.AskedOf, OpenedSeq: e.Seq, LastSeq: e.Seq}
+	if e.Actor.Kind == protocol.KindAgent {
+		room.OpenedBy = e.Actor.HarnessID
+	}
+	for _, id := range d.ParticipantIDs {
+		if protocol.PrefixOf(id) != protocol.PrefixAgent { // agents join by agent.attached
+			room.join(id)
+		}
+		if h := s.Harnesses[id]; h != nil && d.Direct {
+			room.DirectOf, h.Direct = h.ID, room.ID
+		}
+	}
+	s.Rooms[room.ID] = room
+}
+
+func (s *State) evolvePersonRemoved(id string) {
+	if p := s.People[id]; p != nil {
+		p.Removed = true
+	}
+	for _, room := range s.Rooms {
+		room.leave(id)
+	}
+}
+
+func (s *State) evolveHarnessRemoved(id string) {
+	if h := s.Harnesses[id]; h != nil {
+		h.Removed = true
+	}
+	for _, room := range s.Rooms {
+		room.leave(id)
+	}
+}
+
+func (s *State) evolveAgent(f protocol.AgentFacts) {
+	a := s.Agents[f.AgentID]
+	if a == nil {
+		return
+	}
+	a.HarnessID, a.Key, a.Name, a.Handle, a.NameBy, a.Lead = f.HarnessID, f.Key, f.Name, f.Handle, f.NameBy, f.Lead
+	a.Asked = f.Asked
+	a.Archived = f.State == StateArchived
+}
+
+func (s *State) evolveReleased(e protocol.Event, d *protocol.AgentReleased) {
+	a := s.Agents[d.AgentID]
+	if a == nil {
+		return
+	}
+	room := s.Rooms[e.SpaceID]
+	if a.Room == e.SpaceID {
+		a.Room = ""
+	}
+	a.Parked = ""
+	switch d.Reason {
+	case ReasonArchived, ReasonAgentArchived:
+		a.Parked = e.SpaceID
+	}
+	if room == nil {
+		return
+	}
+	room.leave(a.ID)
+	if room.Lead == a.ID {
+		room.Lead = ""
+	}
+	// The direct room falls back to the harness itself.
+	if room.DirectOf == a.HarnessID && !room.Deleted && !slices.ContainsFunc(room.Members, func(m string) bool { return s.harnessOf(m) == a.HarnessID }) {
+		room.join(a.HarnessID)
+	}
+}
+
+func (s *State) evolveMessage(room *Room, e protocol.Event, d *protocol.MessagePost) {
+	room.LastSaid = e.Actor.ID
+	if e.Actor.Kind != protocol.KindPerson || len(d.AddressedTo) != 1 {
+		return
+	}
+	if room.LastTo == nil {
+		room.LastTo = map[string]string{}
+	}
+	room.LastTo[e.Actor.ID] = d.AddressedTo[0]
+}
+
+func (r *Room) join(id string) {
+	if !r.Has(id) {
+		r.Members = append(r.Members, id)
+	}
+}
+
+func (r *Room) leave(id string) {
+	r.Members = slices.DeleteFunc(r.Members, func(m string) bool { return m == id })
+	delete(r.LastTo, id)
+}
+
+// LineRooms are the rooms an event writes a context line in. A person's rename is a line in every room, but in none of their chains:
+// it is read from the state.
+func LineRooms(e protocol.Event) []string {
+	if e.SpaceID == "" {
+		return nil
+	}
+	switch e.Data.(type) {
+	case *protocol.MessagePost, *protocol.MemberAdded, *protocol.MemberRemoved, *protocol.AgentMoved,
+		*protocol.SpaceRenamed, *protocol.SpaceArchived, *protocol.SpaceUnarchived, *protocol.SpaceClosed:
+		return []string{e.SpaceID}
+	}
+	return nil
+}
+
+// StateActive and the words below are what the log says of an agent.
+const (
+	StateActive   = "active"
+	StateArchived = "archived"
+
+	ReasonArchived      = "archived"
+	ReasonDeleted       = "deleted"
+	ReasonMoved         = "moved"
+	ReasonAgentArchived = "agent_archived"
+	ReasonRemoved       = "removed"
+)

@@ -1,0 +1,67 @@
+package workspace
+
+import "github.com/chipschat/chips-aws/shared/protocol"
+
+// evolveRun takes the events of runs. Any event on a run or its lanes is a word heard of it.
+func (s *State) evolveRun(e protocol.Event) {
+	if d, ok := e.Data.(*protocol.RunStarted); ok {
+		s.Runs[e.RunID] = &Run{
+			ID: e.RunID, HarnessID: s.harnessOf(e.Actor.ID), AgentID: e.Actor.ID, Room: e.SpaceID, Parent: d.ParentRunID,
+			Started: e.TS, Heard: e.TS, Seq: e.Seq, Status: Running,
+		}
+		s.heard(d.ParentRunID, e.TS)
+		return
+	}
+	run := s.Runs[e.RunID]
+	if run == nil {
+		return
+	}
+	s.heard(run.ID, e.TS)
+	switch d := e.Data.(type) {
+	case *protocol.RunPaused:
+		run.Status = Paused
+	case *protocol.RunResumed:
+		run.Status = Running
+	case *protocol.RunCompleted:
+		s.end(run, Completed, false)
+	case *protocol.RunFailed:
+		s.end(run, Failed, false)
+	case *protocol.RunCancelled:
+		s.end(run, Cancelled, false)
+	case *protocol.RunCancel:
+		for _, lane := range d.Lanes {
+			if l := s.Runs[lane]; l != nil {
+				s.end(l, Cancelled, true)
+			}
+		}
+		s.end(run, Cancelled, true)
+	}
+}
+
+// heard notes a word of a run, and of the runs above it.
+func (s *State) heard(id string, at protocol.Time) {
+	for n := 0; id != "" && n < maxLaneDepth; n++ {
+		run := s.Runs[id]
+		if run == nil {
+			return
+		}
+		run.Heard = at
+		id = run.Parent
+	}
+}
+
+// end ends a run and forgets the oldest ended one past those remembered.
+func (s *State) end(run *Run, status string, byChips bool) {
+	if run.EndedRun() {
+		return
+	}
+	run.Status, run.ByChips = status, byChips
+	s.Ended = append(s.Ended, run.ID)
+	for len(s.Ended) > RememberedRuns {
+		delete(s.Runs, s.Ended[0])
+		s.Ended = s.Ended[1:]
+	}
+}
+
+// maxLaneDepth is how deep lanes may stand in one another.
+const maxLaneDepth = 16
