@@ -63,7 +63,7 @@ type Commit struct {
 	Nonce [10]byte
 	// Connection and Credential are what it came by. They are part of no event.
 	Connection, Credential string
-	// Prev says of each room that it writes a line in which commit (by its first seq, 0 for none) wrote one there before.
+	// Prev says of each room that it writes a line in the seq of the room's line before this commit, 0 for none.
 	Prev map[string]int64
 	// Space is the room it is indexed under, one of those in Prev, or "".
 	Space string

@@ -99,7 +99,7 @@ type Room struct {
 	LastTo map[string]string `json:"last_to,omitzero"`
 	// LastSaid is the participant whose words are the last said here.
 	LastSaid string `json:"last_said,omitzero"`
-	// LastLine is the first seq of the commit that holds the room's newest line, 0 for none.
+	// LastLine is the seq of the room's newest line, 0 for none.
 	LastLine int64 `json:"last_line,omitzero"`
 	// LastSeq is the seq of the room's newest event.
 	LastSeq int64 `json:"last_seq,omitzero"`
