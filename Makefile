@@ -1,0 +1,66 @@
+# Everything that is done to this project is done from here; CI calls these targets and nothing else.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+
+BIN       := $(CURDIR)/.bin
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+FUNCTIONS := $(notdir $(patsubst %/main.go,%,$(wildcard functions/*/main.go)))
+PKGS      ?= ./...
+
+GOLANGCI_LINT_VERSION := v2.15.0
+GOLANGCI_LINT         := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
+CFN_LINT_VERSION      := 1.51.0
+CFN_LINT              := $(or $(shell command -v cfn-lint),$(BIN)/cfn-lint-$(CFN_LINT_VERSION)/bin/cfn-lint)
+
+.PHONY: help run test lint bench build deploy clean fuzz fmt
+
+help: ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+run: ## Chips on this machine, with a demo workspace to try
+	@mkdir -p .build
+	go build -o .build/chips ./localstack/chips
+	exec .build/chips serve --demo $(ARGS)
+
+test: ## every test that needs no account, with the race detector (PKGS narrows it)
+	go test -race $(PKGS)
+
+lint: $(GOLANGCI_LINT) $(CFN_LINT) ## golangci-lint, and cfn-lint on the template
+	$(GOLANGCI_LINT) run ./...
+	$(CFN_LINT) template.yaml
+
+fmt: $(GOLANGCI_LINT) ## gofmt and goimports over everything
+	$(GOLANGCI_LINT) fmt ./...
+
+fuzz: ## each fuzz target for FUZZTIME (10s)
+	@for pkg in $$(grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u); do \
+	  for f in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' $$pkg/*_test.go | cut -c6-); do \
+	    go test $$pkg -run '^$$' -fuzz "^$$f\$$" -fuzztime $(or $(FUZZTIME),10s); \
+	  done; done
+
+bench: ## speed and DynamoDB units as tables (ARGS=--peers measures the peers too)
+	go run ./localstack/bench $(ARGS)
+
+build: $(FUNCTIONS:%=.build/%/bootstrap) ## every function's binary for Lambda, under .build/
+
+.build/%/bootstrap: FORCE
+	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 go build -tags lambda.norpc -trimpath -ldflags "-s -w" -o $@ ./functions/$*
+
+deploy: lint ## sam build and sam deploy (STAGE names a section of infra/samconfig.toml)
+	GOFLAGS="-trimpath -tags=lambda.norpc" sam build --template-file template.yaml
+	sam deploy --config-file $(CURDIR)/infra/samconfig.toml --config-env $(or $(STAGE),default)
+
+clean: ## what the other targets made; never the data folder .chips
+	rm -rf .build .aws-sam .bin
+
+$(GOLANGCI_LINT):
+	@mkdir -p $(BIN)
+	GOBIN=$(BIN)/tmp GOFLAGS= go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+	mv $(BIN)/tmp/golangci-lint $@ && rmdir $(BIN)/tmp
+
+$(BIN)/cfn-lint-$(CFN_LINT_VERSION)/bin/cfn-lint:
+	python3 -m venv $(BIN)/cfn-lint-$(CFN_LINT_VERSION)
+	$(BIN)/cfn-lint-$(CFN_LINT_VERSION)/bin/pip install --quiet cfn-lint==$(CFN_LINT_VERSION)
+
+FORCE:
