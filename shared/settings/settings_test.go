@@ -1,0 +1,60 @@
+package settings
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func env(pairs map[string]string) func(string) string {
+	return func(name string) string { return pairs[name] }
+}
+
+func TestNothingSetIsTheDefault(t *testing.T) {
+	got, err := FromEnv(env(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Default(), got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Every name reaches a field of its own, and every field but none has a name.
+func TestEveryNameSetsItsField(t *testing.T) {
+	pairs := map[string]string{
+		"CHIPS_TICKET_TTL_MS": "1", "CHIPS_PING_MS": "2", "CHIPS_SILENT_MS": "3", "CHIPS_BACKLOG_FRAMES": "4",
+		"CHIPS_EVENTS_PER_FRAME": "5", "FORK_WAIT_MS": "6", "NEW_AGENT_WAIT_MS": "7", "CHIPS_RESTART_WAIT_MS": "8",
+		"CHIPS_LEAD_IDLE_MS": "9", "CHIPS_TURN_QUIET_MS": "10", "CHIPS_MANAGED_WAIT_MS": "11", "CHIPS_ATTACHMENT_URL_MS": "12",
+		"CHIPS_ACCEPT_URL_TOKEN": "0", "CHIPS_PERSON_KEYS": "1", "CHIPS_ALLOWED_ORIGINS": "https://a.example, https://b.example",
+	}
+	want := Settings{
+		TicketTTL: time.Millisecond, Ping: 2 * time.Millisecond, Silent: 3 * time.Millisecond, BacklogFrames: 4,
+		EventsPerFrame: 5, ForkWait: 6 * time.Millisecond, NewAgentWait: 7 * time.Millisecond, RestartWait: 8 * time.Millisecond,
+		LeadIdle: 9 * time.Millisecond, TurnQuiet: 10 * time.Millisecond, ManagedWait: 11 * time.Millisecond,
+		AttachmentURL: 12 * time.Millisecond, PersonKeys: true, AllowedOrigins: []string{"https://a.example", "https://b.example"},
+	}
+	got, err := FromEnv(env(pairs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if len(Names()) != len(pairs) {
+		t.Errorf("%d names, %d tried: a new one needs a line here", len(Names()), len(pairs))
+	}
+}
+
+func TestBadValuesNameTheVariable(t *testing.T) {
+	for name, value := range map[string]string{
+		"CHIPS_PING_MS": "20s", "CHIPS_SILENT_MS": "0", "FORK_WAIT_MS": "86400001", "CHIPS_BACKLOG_FRAMES": "-1",
+		"CHIPS_EVENTS_PER_FRAME": "501", "CHIPS_ACCEPT_URL_TOKEN": "yes",
+	} {
+		if _, err := FromEnv(env(map[string]string{name: value})); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s=%s: %v", name, value, err)
+		}
+	}
+}
