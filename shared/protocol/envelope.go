@@ -3,7 +3,6 @@ package protocol
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -11,28 +10,6 @@ import (
 
 // Version is the protocol's major version, and the only one spoken.
 const Version = 1
-
-// Time is a moment by Chips' clock, written in UTC with milliseconds: 2026-09-02T14:22:15.004Z.
-type Time struct{ time.Time }
-
-// timeLayout is how a Time is written.
-const timeLayout = "2006-01-02T15:04:05.000Z"
-
-// At is t cut to the millisecond that is written.
-func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
-
-// MarshalText writes the time as the wire has it.
-func (t Time) MarshalText() ([]byte, error) { return []byte(t.UTC().Format(timeLayout)), nil }
-
-// UnmarshalText reads any RFC 3339 time.
-func (t *Time) UnmarshalText(b []byte) error {
-	p, err := time.Parse(time.RFC3339Nano, string(b))
-	if err != nil {
-		return err
-	}
-	*t = At(p)
-	return nil
-}
 
 // ActorKind says what kind of participant acted.
 type ActorKind string
