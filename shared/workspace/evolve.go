@@ -75,7 +75,7 @@ func (s *State) evolveRoom(e protocol.Event) {
 		}
 	case *protocol.SpaceDeleted:
 		if room != nil {
-			s.Rooms[room.ID] = &Room{ID: room.ID, Deleted: true, Members: room.Members, LastSeq: e.Seq}
+			s.evolveSpaceDeleted(room, e)
 		}
 	case *protocol.MemberAdded:
 		if room != nil && protocol.PrefixOf(d.ParticipantID) != protocol.PrefixAgent {
@@ -130,6 +130,16 @@ func (s *State) evolveSpaceOpened(e protocol.Event, d *protocol.SpaceOpened) {
 	s.Rooms[room.ID] = room
 }
 
+// evolveSpaceDeleted leaves a stub that remembers who was in the room; the oldest stubs go.
+func (s *State) evolveSpaceDeleted(room *Room, e protocol.Event) {
+	s.Rooms[room.ID] = &Room{ID: room.ID, Deleted: true, Members: room.Members, LastSeq: e.Seq}
+	s.Deleted = append(s.Deleted, room.ID)
+	for len(s.Deleted) > RememberedRooms {
+		delete(s.Rooms, s.Deleted[0])
+		s.Deleted = s.Deleted[1:]
+	}
+}
+
 func (s *State) evolvePersonRemoved(id string) {
 	if p := s.People[id]; p != nil {
 		p.Removed = true
@@ -140,11 +150,25 @@ func (s *State) evolvePersonRemoved(id string) {
 }
 
 func (s *State) evolveHarnessRemoved(id string) {
-	if h := s.Harnesses[id]; h != nil {
-		h.Removed = true
+	h := s.Harnesses[id]
+	if h == nil {
+		return
+	}
+	h.Removed = true
+	for _, run := range s.Runs {
+		if run.HarnessID == id {
+			s.end(run, Cancelled, true)
+		}
+	}
+	for _, a := range s.Agents {
+		if a.HarnessID == id {
+			a.Archived, a.Room, a.Parked, a.Lead = true, "", "", false
+		}
 	}
 	for _, room := range s.Rooms {
-		room.leave(id)
+		if !room.Deleted {
+			room.Members = slices.DeleteFunc(room.Members, func(m string) bool { return s.harnessOf(m) == id })
+		}
 	}
 }
 
@@ -168,11 +192,10 @@ func (s *State) evolveReleased(e protocol.Event, d *protocol.AgentReleased) {
 		a.Room = ""
 	}
 	a.Parked = ""
-	switch d.Reason {
-	case ReasonArchived, ReasonAgentArchived:
-		a.Parked = e.SpaceID
+	if room != nil && room.Archived {
+		a.Parked = room.ID
 	}
-	if room == nil {
+	if room == nil || room.Deleted { // a deleted room remembers who was in it
 		return
 	}
 	room.leave(a.ID)
@@ -180,20 +203,26 @@ func (s *State) evolveReleased(e protocol.Event, d *protocol.AgentReleased) {
 		room.Lead = ""
 	}
 	// The direct room falls back to the harness itself.
-	if room.DirectOf == a.HarnessID && !room.Deleted && !slices.ContainsFunc(room.Members, func(m string) bool { return s.harnessOf(m) == a.HarnessID }) {
+	if room.DirectOf == a.HarnessID && !slices.ContainsFunc(room.Members, func(m string) bool { return s.harnessOf(m) == a.HarnessID }) {
 		room.join(a.HarnessID)
 	}
 }
 
 func (s *State) evolveMessage(room *Room, e protocol.Event, d *protocol.MessagePost) {
-	room.LastSaid = e.Actor.ID
-	if e.Actor.Kind != protocol.KindPerson || len(d.AddressedTo) != 1 {
+	if e.Actor.Kind != protocol.KindPerson {
+		room.LastAgentSaid = e.Actor.ID
 		return
 	}
-	if room.LastTo == nil {
-		room.LastTo = map[string]string{}
+	switch len(d.AddressedTo) {
+	case 0:
+	case 1:
+		if room.LastTo == nil {
+			room.LastTo = map[string]string{}
+		}
+		room.LastTo[e.Actor.ID] = d.AddressedTo[0]
+	default:
+		delete(room.LastTo, e.Actor.ID)
 	}
-	room.LastTo[e.Actor.ID] = d.AddressedTo[0]
 }
 
 func (r *Room) join(id string) {

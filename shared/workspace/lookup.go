@@ -39,7 +39,9 @@ func (s *State) wasIn(room *Room, id string) bool {
 }
 
 // WasIn says whether somebody was in a room that has been deleted when it was.
-func (s *State) WasIn(room *Room, id string) bool { return room != nil && room.Deleted && s.wasIn(room, id) }
+func (s *State) WasIn(room *Room, id string) bool {
+	return room != nil && room.Deleted && s.wasIn(room, id)
+}
 
 // RoomsOf are the ids of the rooms a person or a harness is in, archived ones too, in the order they were opened.
 func (s *State) RoomsOf(id string) []string {

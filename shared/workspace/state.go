@@ -24,6 +24,8 @@ type State struct {
 	Runs      map[string]*Run     `json:"runs"`
 	// Ended are the ids of ended runs that are remembered, oldest first, at most RememberedRuns.
 	Ended []string `json:"ended,omitzero"`
+	// Deleted are the ids of deleted rooms that are remembered, oldest first, at most RememberedRooms.
+	Deleted []string `json:"deleted,omitzero"`
 
 	Exchange protocol.ExchangeSettingsSet `json:"exchange"`
 	Cap      protocol.PolicyCapSet        `json:"cap"`
@@ -31,6 +33,9 @@ type State struct {
 
 // RememberedRuns is how many ended runs are known; an event on an older one is not_found (contract U-138).
 const RememberedRuns = 1000
+
+// RememberedRooms is how many deleted rooms are known to have been; an older one reads as one you are not in.
+const RememberedRooms = 1000
 
 // Person is somebody in the workspace. One who was removed stays by name, since the log names them.
 type Person struct {
@@ -97,8 +102,8 @@ type Room struct {
 	Lead string `json:"lead,omitzero"`
 	// LastTo is, for each person, the agent they last wrote to here.
 	LastTo map[string]string `json:"last_to,omitzero"`
-	// LastSaid is the participant whose words are the last said here.
-	LastSaid string `json:"last_said,omitzero"`
+	// LastAgentSaid is the agent whose words are the last an agent said here.
+	LastAgentSaid string `json:"last_agent_said,omitzero"`
 	// LastLine is the seq of the room's newest line, 0 for none.
 	LastLine int64 `json:"last_line,omitzero"`
 	// LastSeq is the seq of the room's newest event.
@@ -185,6 +190,8 @@ type Command struct {
 	Draft protocol.Event
 	// Operation says that it came by an HTTP route of its own, not as an event: types that only Chips writes are drafted so.
 	Operation bool
+	// Cited are the events of the messages that Cites names, by message id; one that is missing is in no log.
+	Cited map[string]protocol.Event
 	// Now is the time of deciding.
 	Now time.Time
 	// Seed is the entropy of the ids that the decision mints; the same when it is decided again.

@@ -1,0 +1,351 @@
+package workspace
+
+import (
+	"slices"
+
+	"github.com/chipschat/chips-aws/shared/protocol"
+)
+
+// MaxAgents is how many agents a harness may have, archived ones included.
+const MaxAgents = 1000
+
+// mainRoom refuses what would touch a Main agent or its Main room.
+func mainRoom() *protocol.Error {
+	return protocol.Refuse(protocol.LeadRoom, "the Main agent stays in its Main room, alone of the agents there")
+}
+
+// agentActor is an agent as an actor.
+func agentActor(a *Agent) protocol.Actor {
+	return protocol.Actor{Kind: protocol.KindAgent, ID: a.ID, HarnessID: a.HarnessID}
+}
+
+// facts are an agent as its events say it.
+func (a *Agent) facts() protocol.AgentFacts {
+	f := protocol.AgentFacts{
+		AgentID: a.ID, HarnessID: a.HarnessID, Name: a.Name, Handle: a.Handle, NameBy: a.NameBy, Lead: a.Lead,
+		State: StateActive, Key: a.Key, Asked: a.Asked,
+	}
+	if a.Archived {
+		f.State = StateArchived
+	}
+	return f
+}
+
+// mayPlace is the one rule about where an agent may be: every way of putting one in a room goes through it.
+func (d *deciding) mayPlace(a *Agent, room *Room) *protocol.Error {
+	if a.Room == room.ID {
+		return d.bad("the agent is in the room already")
+	}
+	if a.Room != "" {
+		return &protocol.Error{Code: protocol.AgentElsewhere, Message: a.Name + " is in another room: move it instead", SpaceID: a.Room}
+	}
+	if a.Archived {
+		return d.bad("the agent is archived")
+	}
+	if room.Archived {
+		return closed()
+	}
+	agents := 0
+	for _, m := range room.Members {
+		if other := d.s.Agents[m]; other != nil && other.Lead {
+			return mainRoom()
+		}
+		if protocol.PrefixOf(m) == protocol.PrefixAgent {
+			agents++
+		}
+	}
+	if a.Lead && (a.LastRoom != "" || agents > 0) {
+		return mainRoom()
+	}
+	if agents >= MaxRoomAgents || len(room.Members) >= MaxMembers {
+		return d.bad("a room holds %d members at most, %d of them agents", MaxMembers, MaxRoomAgents)
+	}
+	return nil
+}
+
+// agentFor is the agent that an agt_ or hrn_ id means when it is put in a room. A harness without agents registered by key is given
+// one: a free one it was given before, else a new one, which is not in the state yet.
+func (d *deciding) agentFor(room *Room, id string) (*Agent, *protocol.Error) {
+	if protocol.PrefixOf(id) == protocol.PrefixAgent {
+		a := d.s.Agents[id]
+		if a == nil || d.s.Harness(a.HarnessID) == nil {
+			return nil, notFound("participant_id names no agent")
+		}
+		return a, nil
+	}
+	h := d.s.Harness(id)
+	if h == nil {
+		return nil, notFound("participant_id names no harness")
+	}
+	if here := d.s.AgentsIn(room, h.ID); len(here) > 0 {
+		return here[0], nil
+	}
+	var free *Agent
+	for _, a := range d.s.AgentsOf(h.ID) {
+		if protocol.PrefixOf(a.Key) != protocol.PrefixSpace {
+			return nil, protocol.Refuse(protocol.WhichAgent, "%s has agents of its own: name one of them", h.Name)
+		}
+		if free == nil && a.Room == "" && !a.Archived {
+			free = a
+		}
+	}
+	if free != nil {
+		return free, nil
+	}
+	if err := d.agentsLeft(h.ID); err != nil {
+		return nil, err
+	}
+	return d.newAgent(h, room.ID, h.Name), nil
+}
+
+// agentsLeft refuses one more agent for a harness that has as many as one may have.
+func (d *deciding) agentsLeft(harness string) *protocol.Error {
+	if len(d.s.AgentsOf(harness)) >= MaxAgents {
+		return d.bad("a harness has %d agents at most", MaxAgents)
+	}
+	return nil
+}
+
+// newAgent is an agent that is not in the state yet, under the first free name and handle.
+func (d *deciding) newAgent(h *Harness, key, asked string) *Agent {
+	a := &Agent{ID: d.mint(protocol.PrefixAgent), HarnessID: h.ID, Key: key}
+	d.call(a, asked)
+	return a
+}
+
+// call names an agent: as asked where that is free, else numbered.
+func (d *deciding) call(a *Agent, asked string) {
+	others := d.named(a.ID)
+	taken := func(name string) bool {
+		return slices.ContainsFunc(others, func(o *Agent) bool { return sameName(o.Name, name) })
+	}
+	a.Name, a.Asked = asked, ""
+	if taken(asked) {
+		a.Name, a.Asked = numbered(asked, taken), asked
+	}
+	handleTaken := func(handle string) bool {
+		return slices.ContainsFunc(others, func(o *Agent) bool { return o.Handle != "" && sameName(o.Handle, handle) })
+	}
+	if a.Handle = HandleOf(a.Name); a.Handle != "" && handleTaken(a.Handle) {
+		a.Handle = numberedHandle(a.Handle, handleTaken)
+	}
+}
+
+// named are all agents but one, those that this decision makes included.
+func (d *deciding) named(but string) []*Agent {
+	var agents []*Agent
+	for _, a := range d.s.Agents {
+		if a.ID != but {
+			agents = append(agents, a)
+		}
+	}
+	for _, e := range d.out {
+		if made, ok := e.Data.(*protocol.AgentRegistered); ok && made.AgentID != but {
+			agents = append(agents, &Agent{ID: made.AgentID, Name: made.Name, Handle: made.Handle})
+		}
+	}
+	return agents
+}
+
+// register writes that there is a new agent.
+func (d *deciding) register(a *Agent) {
+	d.emit(protocol.System, "", &protocol.AgentRegistered{AgentFacts: a.facts()})
+}
+
+// agentByKey is a harness's agent under a key, nil when it has none.
+func (d *deciding) agentByKey(harness, key string) *Agent {
+	for _, a := range d.s.Agents {
+		if a.HarnessID == harness && a.Key == key {
+			return a
+		}
+	}
+	return nil
+}
+
+// ownAgent is an agent of the harness that asks.
+func (d *deciding) ownAgent(id string) (*Agent, *protocol.Error) {
+	a := d.s.Agents[id]
+	if a == nil || a.HarnessID != d.c.By.ID {
+		return nil, forbidden("actor is not an agent of yours")
+	}
+	return a, nil
+}
+
+// agentRegistered registers an agent under its harness's key: the same key is the same agent, renamed, archived or brought back.
+func (d *deciding) agentRegistered() *protocol.Error {
+	draft, ok := d.c.Draft.Data.(*AgentDraft)
+	if !ok || d.c.By.Kind != protocol.KindHarness || draft.HarnessID != d.c.By.ID {
+		return forbidden("only a harness registers its agents")
+	}
+	h := d.s.Harness(d.c.By.ID)
+	if bad := validKey("key", draft.Key); bad != nil {
+		return d.field(bad)
+	}
+	if draft.Name == nil {
+		return d.bad("name is missing")
+	}
+	name, bad := CleanName("name", *draft.Name, MaxName)
+	if bad != nil {
+		return d.field(bad)
+	}
+	if draft.State != nil && *draft.State != StateActive && *draft.State != StateArchived {
+		return d.bad("state is %q or %q", StateActive, StateArchived)
+	}
+	old := d.agentByKey(h.ID, draft.Key)
+	if old == nil {
+		if err := d.agentsLeft(h.ID); err != nil {
+			return err
+		}
+		a := d.newAgent(h, draft.Key, name)
+		if err := d.lead(a, draft.Lead); err != nil {
+			return err
+		}
+		a.Archived = draft.State != nil && *draft.State == StateArchived
+		if a.Archived && a.Lead {
+			return mainRoom()
+		}
+		d.primary = len(d.out)
+		d.register(a)
+		return nil
+	}
+	return d.registeredAgain(old, draft, name)
+}
+
+// lead gives or takes the Main agent's mark. A harness has one; it moves while the first has no Main room yet.
+func (d *deciding) lead(a *Agent, want *bool) *protocol.Error {
+	if want == nil || *want == a.Lead {
+		return nil
+	}
+	if !*want {
+		if a.LastRoom != "" {
+			return mainRoom()
+		}
+		a.Lead = false
+		return nil
+	}
+	if room := d.s.Rooms[a.Room]; room != nil && len(d.s.AgentsIn(room, "")) > 1 {
+		return mainRoom()
+	}
+	for _, other := range d.s.AgentsOf(a.HarnessID) {
+		if !other.Lead || other.ID == a.ID {
+			continue
+		}
+		if other.LastRoom != "" {
+			return mainRoom()
+		}
+		facts := other.facts()
+		facts.Lead = false
+		d.emit(protocol.System, "", &protocol.AgentUpdated{AgentFacts: facts})
+	}
+	a.Lead = true
+	return nil
+}
+
+// registeredAgain is a registration of a key that is known: nothing is written when nothing changed.
+func (d *deciding) registeredAgain(old *Agent, draft *AgentDraft, name string) *protocol.Error {
+	a := *old
+	// Under the name it asked for before, it keeps the number it was given; a person's name stays.
+	if a.NameBy == "" && !sameName(name, a.Name) && !sameName(name, a.Asked) {
+		d.call(&a, name)
+	} else if a.NameBy == "" && sameName(name, a.Name) {
+		a.Name = name
+	}
+	if err := d.lead(&a, draft.Lead); err != nil {
+		return err
+	}
+	back := false
+	if draft.State != nil {
+		archive := *draft.State == StateArchived
+		if archive && a.Lead {
+			return mainRoom()
+		}
+		if archive && !a.Archived {
+			a.Archived = true
+			d.leaveToArchive(old)
+		}
+		back = a.Archived && !archive
+		a.Archived = archive
+	}
+	if a == *old {
+		return nil
+	}
+	updated := &protocol.AgentUpdated{AgentFacts: a.facts()}
+	if a.Name != old.Name {
+		updated.Previous = old.Name
+	}
+	d.answer(protocol.System, "", updated)
+	if back {
+		d.returnFromArchive(&a)
+	}
+	return nil
+}
+
+// leaveToArchive takes an agent that is being archived out of its room; a room it was the only agent in is archived with it.
+func (d *deciding) leaveToArchive(a *Agent) {
+	room := d.s.Rooms[a.Room]
+	if room == nil {
+		return
+	}
+	d.cancelRuns(room.ID, a.ID, ReasonAgentArchived)
+	if len(d.s.AgentsIn(room, "")) == 1 {
+		d.emit(protocol.System, room.ID, &protocol.SpaceArchived{})
+	}
+	d.emit(protocol.System, room.ID, &protocol.AgentReleased{AgentID: a.ID, Reason: ReasonAgentArchived})
+}
+
+// returnFromArchive brings an agent back to the room that was archived with it, and that room with it.
+func (d *deciding) returnFromArchive(a *Agent) {
+	room := d.s.Rooms[a.Parked]
+	if room == nil || room.Deleted || !room.Archived || a.Room != "" {
+		return
+	}
+	back := *room
+	back.Archived = false
+	if d.mayPlace(a, &back) != nil {
+		return
+	}
+	d.emit(protocol.System, room.ID, &protocol.SpaceUnarchived{})
+	d.emit(protocol.System, room.ID, &protocol.AgentAttached{AgentID: a.ID})
+}
+
+// agentRenamed is a person's name for an agent: its owner's, an owner's or an admin's.
+func (d *deciding) agentRenamed() *protocol.Error {
+	draft, ok := d.c.Draft.Data.(*AgentDraft)
+	if !ok {
+		return d.bad("name is missing")
+	}
+	p := d.person()
+	if p == nil {
+		return forbidden("a harness names its agents by registering them")
+	}
+	old := d.s.Agents[draft.AgentID]
+	if old == nil || d.s.Harness(old.HarnessID) == nil {
+		return notFound("no such agent")
+	}
+	if err := d.needOwnerOf(old.HarnessID); err != nil {
+		return err
+	}
+	if draft.Name == nil {
+		return d.bad("name is missing")
+	}
+	name, bad := CleanName("name", *draft.Name, MaxName)
+	if bad != nil {
+		return d.field(bad)
+	}
+	a := *old
+	a.NameBy = p.ID
+	if sameName(name, a.Name) {
+		a.Name = name
+	} else {
+		d.call(&a, name)
+	}
+	if a == *old {
+		return nil
+	}
+	updated := &protocol.AgentUpdated{AgentFacts: a.facts()}
+	if a.Name != old.Name {
+		updated.Previous = old.Name
+	}
+	d.answer(d.sender(), "", updated)
+	return nil
+}
