@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -62,7 +61,25 @@ type Data interface {
 }
 
 // Append writes the event's JSON after b.
-func (e Event) Append(b []byte) ([]byte, error) { return appendJoined(b, e.Envelope, e.Data) }
+func (e Event) Append(b []byte) ([]byte, error) {
+	w := objectWriter{b: b}
+	w.number(`{"v":`, int64(e.V))
+	w.always(`,"type":`, e.Type)
+	w.always(`,"id":`, e.ID)
+	w.b, _ = e.TS.AppendText(append(w.b, `,"ts":"`...))
+	w.always(`","workspace_id":`, e.WorkspaceID)
+	w.text(`,"space_id":`, e.SpaceID)
+	w.text(`,"run_id":`, e.RunID)
+	if e.Seq != 0 {
+		w.number(`,"seq":`, e.Seq)
+	}
+	w.text(`,"idempotency_key":`, e.IdempotencyKey)
+	w.actor(e.Actor)
+	if w.err != nil {
+		return b, fmt.Errorf("writing %s: %w", e.Type, w.err)
+	}
+	return appendData(w.b, e.Data)
+}
 
 // MarshalJSONTo writes the event as one JSON object.
 func (e Event) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -88,15 +105,13 @@ var ErrUnknownType = errors.New("unknown event type")
 
 // Decode reads an event as Chips wrote it.
 func Decode(raw []byte) (Event, error) {
+	k, err := kindIn(raw)
+	if err != nil {
+		return Event{}, err
+	}
 	var e Event
-	if err := json.Unmarshal(raw, &e.Envelope); err != nil {
-		return e, err
-	}
-	e.Data = NewData(e.Type)
-	if e.Data == nil {
-		return e, fmt.Errorf("%w %q", ErrUnknownType, e.Type)
-	}
-	return e, json.Unmarshal(raw, e.Data)
+	e.Data, err = k.read(raw, &e.Envelope)
+	return e, err
 }
 
 // stored is the part of an envelope that a commit keeps for each event: the rest the commit itself says.
@@ -109,40 +124,24 @@ type stored struct {
 
 // AppendStored writes the event as a commit keeps it: without version, id, time, workspace, seq and key.
 func (e Event) AppendStored(b []byte) ([]byte, error) {
-	return appendJoined(b, stored{e.Type, e.SpaceID, e.RunID, e.Actor}, e.Data)
+	w := objectWriter{b: b}
+	w.always(`{"type":`, e.Type)
+	w.text(`,"space_id":`, e.SpaceID)
+	w.text(`,"run_id":`, e.RunID)
+	w.actor(e.Actor)
+	if w.err != nil {
+		return b, fmt.Errorf("writing %s: %w", e.Type, w.err)
+	}
+	return appendData(w.b, e.Data)
 }
 
 // DecodeStored reads what AppendStored wrote; the caller fills in the rest of the envelope.
 func DecodeStored(raw []byte) (Event, error) {
-	var s stored
-	if err := json.Unmarshal(raw, &s); err != nil {
+	k, err := kindIn(raw)
+	if err != nil {
 		return Event{}, err
 	}
-	e := Event{Envelope: Envelope{V: Version, Type: s.Type, SpaceID: s.SpaceID, RunID: s.RunID, Actor: s.Actor}}
-	e.Data = NewData(s.Type)
-	if e.Data == nil {
-		return e, fmt.Errorf("%w %q", ErrUnknownType, s.Type)
-	}
-	return e, json.Unmarshal(raw, e.Data)
-}
-
-// appendJoined writes two structs as one JSON object, the first one's fields first.
-func appendJoined(b []byte, head, tail any) ([]byte, error) {
-	h, err := json.Marshal(head)
-	if err != nil {
-		return b, err
-	}
-	b = append(b, h...)
-	if tail == nil {
-		return b, nil
-	}
-	t, err := json.Marshal(tail)
-	if err != nil {
-		return b, err
-	}
-	if len(t) > 2 {
-		b[len(b)-1] = ','
-		b = append(b, t[1:]...)
-	}
-	return b, nil
+	var s stored
+	data, err := k.readStored(raw, &s)
+	return Event{Envelope{V: Version, Type: s.Type, SpaceID: s.SpaceID, RunID: s.RunID, Actor: s.Actor}, data}, err
 }

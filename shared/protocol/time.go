@@ -28,6 +28,9 @@ func (t *Time) UnmarshalText(b []byte) error {
 	if err := p.UnmarshalText(b); err != nil {
 		return err
 	}
+	if y := p.UTC().Year(); y < 0 || y > 9999 {
+		return fmt.Errorf("year %d cannot be written", y)
+	}
 	*t = At(p)
 	return nil
 }
