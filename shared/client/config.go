@@ -1,0 +1,86 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/chipschat/chips-aws/shared/protocol"
+)
+
+// Config is what a Client is made of; only URL and Credential are needed.
+type Config struct {
+	// URL is where Chips is: http://127.0.0.1:8787 or https://HOST, without /v1.
+	URL string
+	// Credential signs the requests; see Bearer.
+	Credential Credential
+	// Name and Version are what the client calls itself in its hello.
+	Name, Version string
+	// Accepts are the optional frames it takes, events when nil. The word ping is always said, since the client answers pings itself.
+	Accepts []string
+	// Context is how much context it wants with a message; nil is the server's default.
+	Context *protocol.ContextBudget
+
+	// Since is the seq after which the stream starts; nil is from now.
+	Since *int64
+	// WriteOnly says that it subscribes to nothing.
+	WriteOnly bool
+	// OnEvent is called for each event in order of seq, one at a time. It may Post.
+	OnEvent func(context.Context, Event)
+	// OnFrame is called for frames that are neither events nor answers (receipt, restart), in order, by the reader: it must not Post.
+	OnFrame func(name string, raw jsontext.Value)
+	// OnState is called when the connection changes, with the error that ended a socket where the state is Lost. It must not block.
+	OnState func(State, error)
+
+	// Pipelined sends writes without waiting for the answer to the one before, for those whose order does not matter.
+	Pipelined bool
+	// NoHTTPWrites sends events of any size over the socket; otherwise those above MaxFrame go by POST /v1/events.
+	NoHTTPWrites bool
+	// MaxUnanswered is how many events may wait for their answer, 1,000 when 0; Post then fails with ErrFull.
+	MaxUnanswered int
+
+	// Idle is how long a socket may be silent before it is given up, 75 seconds when 0: the server pings every 20.
+	Idle time.Duration
+	// AnswerWait is how long a write may go without an answer before its socket is given up, 30 seconds when 0.
+	AnswerWait time.Duration
+	// MaxBackoff is the longest pause before a new try, 30 seconds when 0.
+	MaxBackoff time.Duration
+	// HTTP does the requests and upgrades; http.DefaultClient when nil. The client sets deadlines itself.
+	HTTP *http.Client
+}
+
+// MaxFrame is the largest event in bytes that goes over the socket: API Gateway takes frames of 32 KB.
+const MaxFrame = 30 << 10
+
+// State is how a client's connection is.
+type State string
+
+// The states that OnState is told, in their order on one socket.
+const (
+	Open       State = "open"       // hello was answered
+	Subscribed State = "subscribed" // what was unanswered has been sent again, and the stream was asked for
+	Lost       State = "lost"       // the socket, or the try to open one, ended
+)
+
+func (c Config) withDefaults() Config {
+	if c.Accepts == nil {
+		c.Accepts = []string{"events"}
+	}
+	if c.Name == "" {
+		c.Name = "chips-go"
+	}
+	if c.Version == "" {
+		c.Version = "0.1.0"
+	}
+	c.MaxUnanswered = cmp.Or(c.MaxUnanswered, 1000)
+	c.Idle = cmp.Or(c.Idle, 75*time.Second)
+	c.AnswerWait = cmp.Or(c.AnswerWait, 30*time.Second)
+	c.MaxBackoff = cmp.Or(c.MaxBackoff, 30*time.Second)
+	if c.HTTP == nil {
+		c.HTTP = http.DefaultClient
+	}
+	return c
+}
