@@ -1,0 +1,127 @@
+package delivery
+
+import (
+	"slices"
+
+	"github.com/chipschat/chips-aws/shared/protocol"
+	"github.com/chipschat/chips-aws/shared/workspace"
+)
+
+// Recipient is whom a delivery is for: a person or a harness, by one credential, with what its connection asked for.
+type Recipient struct {
+	// Kind is person or harness.
+	Kind protocol.ActorKind
+	// ID is a usr_ or hrn_ id.
+	ID string
+	// Credential is the id of the token, device or key.
+	Credential string
+	// Budget is how much context the connection wants; its zero value is the default.
+	Budget protocol.ContextBudget
+}
+
+// agentEvents are what a harness that has not declared agents is never sent (AGT-17).
+var agentEvents = []string{
+	"agent.registered", "agent.updated", "agent.attached", "agent.released",
+	"membership.replaced", "agent.fork", "agent.asked", "message.held",
+}
+
+// Covers says whether the recipient is in the event's audience by the state s: who is in its room, for an event of no room whom
+// contract U-81 names, and for a harness what it is always sent whatever its rooms. A deleted room has no audience (U-106), and
+// neither has anything for one who has left the workspace.
+func Covers(s *workspace.State, e protocol.Event, r Recipient) bool {
+	switch r.Kind {
+	case protocol.KindHarness:
+		if s.Harness(r.ID) == nil || slices.Contains(agentEvents, e.Type) && !s.Declares(r.ID, "agents") {
+			return false
+		}
+		if always(s, e, r) {
+			return true
+		}
+	default:
+		if s.Person(r.ID) == nil {
+			return false
+		}
+	}
+	if e.SpaceID != "" {
+		return s.InRoom(s.Rooms[e.SpaceID], r.ID)
+	}
+	return coversBare(s, e, r)
+}
+
+// FirstMember says whether the event opens a room with the recipient, or an agent of theirs, among its first members. The state
+// shows an agent in the room only after the agent.attached that follows, so live this is asked beside Covers.
+func FirstMember(s *workspace.State, e protocol.Event, r Recipient) bool {
+	d, ok := e.Data.(*protocol.SpaceOpened)
+	return ok && slices.ContainsFunc(d.ParticipantIDs, func(id string) bool { return id == r.ID || s.HarnessOf(id) == r.ID })
+}
+
+// always says whether the event is one a harness is sent whatever its rooms: the cancel of a run of its own, and where each of
+// its agents goes (contract U-82).
+func always(s *workspace.State, e protocol.Event, r Recipient) bool {
+	switch d := e.Data.(type) {
+	case *protocol.RunCancel:
+		return runHarness(s, e) == r.ID
+	case *protocol.AgentAttached:
+		return s.HarnessOf(d.AgentID) == r.ID
+	case *protocol.AgentReleased:
+		return s.HarnessOf(d.AgentID) == r.ID
+	}
+	return false
+}
+
+// coversBare says who is sent an event of no room (contract U-81).
+func coversBare(s *workspace.State, e protocol.Event, r Recipient) bool {
+	switch d := e.Data.(type) {
+	case *protocol.WorkspaceRenamed, *protocol.ExchangeSettingsSet:
+		return true
+	case *protocol.WorkspaceOpened, *protocol.PolicyCapSet:
+		return insider(s, r)
+	case *protocol.PersonAdded:
+		return told(s, r, d.PersonID)
+	case *protocol.PersonUpdated:
+		return told(s, r, d.PersonID)
+	case *protocol.PersonRemoved:
+		return told(s, r, d.PersonID)
+	case *protocol.HarnessAdded:
+		return told(s, r, d.HarnessID)
+	case *protocol.HarnessUpdated:
+		return told(s, r, d.HarnessID)
+	case *protocol.HarnessRemoved:
+		return told(s, r, d.HarnessID)
+	case *protocol.HarnessStatusSet:
+		return told(s, r, d.HarnessID)
+	case *protocol.HarnessPolicySet:
+		return insider(s, r) || d.HarnessID == r.ID
+	case *protocol.HarnessBudgetSet:
+		return insider(s, r) || d.HarnessID == r.ID
+	case *protocol.AgentRegistered:
+		return d.HarnessID == r.ID || told(s, r, d.AgentID)
+	case *protocol.AgentUpdated:
+		return d.HarnessID == r.ID || told(s, r, d.AgentID)
+	}
+	if e.RunID == "" {
+		return false
+	}
+	h := s.Harnesses[runHarness(s, e)]
+	return h != nil && (h.ID == r.ID || h.OwnerID == r.ID)
+}
+
+// told says whether somebody is told of a person, a harness or an agent: people who are told who everybody is, a harness of
+// itself, and whoever shares a room with the subject.
+func told(s *workspace.State, r Recipient, subject string) bool {
+	return insider(s, r) || subject == r.ID && r.Kind == protocol.KindHarness || s.Shares(r.ID, subject)
+}
+
+// insider is a person who is told who everybody in the workspace is: all but guests.
+func insider(s *workspace.State, r Recipient) bool {
+	p := s.Person(r.ID)
+	return p != nil && p.Role != protocol.Guest
+}
+
+// runHarness is the harness whose run an event is on, "" when the run is no longer remembered and the event does not say.
+func runHarness(s *workspace.State, e protocol.Event) string {
+	if run := s.Runs[e.RunID]; run != nil {
+		return run.HarnessID
+	}
+	return s.HarnessOf(e.Actor.ID)
+}

@@ -1,0 +1,13 @@
+// Package delivery says what each recipient is sent for an event: whether they are sent it at all (Covers), how it reads on their
+// socket (Render) and over HTTP (Logged), and the hello a connection begins with.
+//
+// It is pure, and a function of the log up to the event, so that a live delivery, a replay and a restart write the same bytes
+// (contract U-86). The state it is given is the one just after the event for what the words are, and for whom they are:
+//
+//   - live, an event goes to whom Covers it just before or just after it, and to the first members of a room it opens;
+//   - a replay and GET go by the state at the head: a room that was lost never comes back (contract U-82).
+//
+// A harness that has not declared agents is shown the view of before agents (contract U-99): rewrite is the one place that knows it,
+// type by type. What only a harness itself may see is left out in hide. The sender's idempotency_key stays for everybody the event
+// goes to: a key is the sender's own and worth nothing to others (WRT-7), and a receipt names the message by it (RCPT-7).
+package delivery

@@ -1,0 +1,152 @@
+package delivery
+
+import (
+	"slices"
+
+	"github.com/chipschat/chips-aws/shared/protocol"
+	"github.com/chipschat/chips-aws/shared/workspace"
+)
+
+// Render is the event as the recipient, whom it covers, is sent it on a socket. s is the state just after the event.
+//
+// A message is posted as it is to people. A harness is sent its own as it was sent, a message for it as message.new, and any other
+// as message.overheard; what one of its agents said to another of its own comes as that one's message.new (SPK-12).
+func Render(s *workspace.State, e protocol.Event, r Recipient) protocol.Event {
+	if post, ok := e.Data.(*protocol.MessagePost); ok && r.Kind == protocol.KindHarness {
+		e = message(s, e, post, r)
+	}
+	return Logged(s, e, r)
+}
+
+// Logged is the event as GET /v1/events shows it to the recipient: as it was logged, but for the view of before agents and for
+// what only others may see. s is the state at the head.
+func Logged(s *workspace.State, e protocol.Event, r Recipient) protocol.Event {
+	e = hide(s, e, r)
+	if r.Kind == protocol.KindHarness && !s.Declares(r.ID, "agents") {
+		e = rewrite(view{s, s.Harnesses[r.ID]}, e)
+	}
+	return e
+}
+
+// Class names all that Render reads of a recipient: for one event and one state, recipients of one class are sent the same bytes.
+func Class(e protocol.Event, r Recipient) string {
+	if r.Kind == protocol.KindHarness {
+		return r.ID
+	}
+	switch e.Data.(type) {
+	case *protocol.AgentMoved, *protocol.AgentReleased: // the target is for who is there
+		return r.ID
+	}
+	return string(r.Kind)
+}
+
+// message is a post as a harness in its room hears it.
+func message(s *workspace.State, e protocol.Event, post *protocol.MessagePost, r Recipient) protocol.Event {
+	room := s.Rooms[e.SpaceID]
+	to := post.AddressedTo
+	if to == nil { // logged before Chips said whom a message is for: it was for every harness in the room
+		to = everyAgent(s, room)
+	}
+	forIDs := []string{}
+	for _, id := range to {
+		if s.HarnessOf(id) == r.ID && id != e.Actor.ID && !slices.Contains(forIDs, id) {
+			forIDs = append(forIDs, id)
+		}
+	}
+	own := s.HarnessOf(e.Actor.ID) == r.ID
+	declared := s.Declares(r.ID, "agents")
+	// Before agents a harness spoke to itself never: all its agents are one, and a turn on its own words would answer itself.
+	if own && (len(forIDs) == 0 || !declared) {
+		return e
+	}
+	said := protocol.MessageOverheard{
+		MessageID: protocol.MessageID(e.ID), Text: post.Text, From: from(s, e.Actor, room), ReplyTo: post.ReplyTo,
+		Attachments: post.Attachments, AddressedTo: to,
+	}
+	if len(forIDs) == 0 {
+		e.Type, e.Data = said.EventType(), &said
+		return e
+	}
+	turn := protocol.MessageNew{
+		MessageID: said.MessageID, Text: said.Text, From: said.From, ReplyTo: said.ReplyTo,
+		Attachments: said.Attachments, AddressedTo: said.AddressedTo,
+	}
+	if declared {
+		turn.For = forIDs
+	}
+	// What a turn is told beside the words has its place here: context, room, working_turns and exchange.
+	e.Type, e.Data = turn.EventType(), &turn
+	return e
+}
+
+// everyAgent is who acts in a room: its agents, and the harness itself where it is who the room holds.
+func everyAgent(s *workspace.State, room *workspace.Room) []string {
+	ids := []string{}
+	if room != nil {
+		for _, id := range room.Members {
+			if s.HarnessOf(id) != "" {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// from is who said a message, with their role: of a person in the workspace, of an agent in the room.
+func from(s *workspace.State, a protocol.Actor, room *workspace.Room) protocol.From {
+	f := protocol.From{ID: a.ID, Kind: a.Kind, Name: s.NameOf(a.ID)}
+	switch a.Kind {
+	case protocol.KindPerson:
+		if p := s.People[a.ID]; p != nil {
+			f.Role = string(p.Role)
+		}
+	case protocol.KindAgent, protocol.KindHarness:
+		f.Role = "member"
+		if room != nil && room.Lead == a.ID {
+			f.Role = "lead"
+		}
+		if name := s.NameOf(s.HarnessOf(a.ID)); name != f.Name {
+			f.Harness = name
+		}
+	}
+	return f
+}
+
+// hide leaves out what the recipient may not see of an event it is sent.
+func hide(s *workspace.State, e protocol.Event, r Recipient) protocol.Event {
+	// A room an agent goes to is shown to its harness and to who is there.
+	mayKnow := func(agent, room string) bool { return s.HarnessOf(agent) == r.ID || s.InRoom(s.Rooms[room], r.ID) }
+	switch d := e.Data.(type) {
+	case *protocol.SpaceOpened:
+		if d.Key != "" && s.HarnessOf(e.Actor.ID) != r.ID {
+			c := *d
+			c.Key = ""
+			e.Data = &c
+		}
+	case *protocol.AgentRegistered:
+		if d.HarnessID != r.ID {
+			c := *d
+			c.Key, c.Asked = "", ""
+			e.Data = &c
+		}
+	case *protocol.AgentUpdated:
+		if d.HarnessID != r.ID {
+			c := *d
+			c.Key, c.Asked = "", ""
+			e.Data = &c
+		}
+	case *protocol.AgentMoved:
+		if !mayKnow(d.AgentID, d.ToSpaceID) {
+			c := *d
+			c.ToSpaceID = ""
+			e.Data = &c
+		}
+	case *protocol.AgentReleased:
+		if !mayKnow(d.AgentID, d.MovedTo) {
+			c := *d
+			c.MovedTo = ""
+			e.Data = &c
+		}
+	}
+	return e
+}

@@ -1,0 +1,102 @@
+package delivery
+
+import (
+	"slices"
+
+	"github.com/chipschat/chips-aws/shared/protocol"
+	"github.com/chipschat/chips-aws/shared/workspace"
+)
+
+// view is the workspace as a harness that has not declared agents knew it before there were any: its own agents are the harness
+// itself, and another's agent is a participant of kind harness with its own id and name (contract U-99).
+type view struct {
+	s    *workspace.State
+	self *workspace.Harness
+}
+
+// own says whether an id is an agent of the harness.
+func (v view) own(id string) bool {
+	a := v.s.Agents[id]
+	return a != nil && a.HarnessID == v.self.ID
+}
+
+// id is an id as the harness knew it.
+func (v view) id(id string) string {
+	if v.own(id) {
+		return v.self.ID
+	}
+	return id
+}
+
+// ids are ids as the harness knew them, each once; nil stays nil.
+func (v view) ids(ids []string) []string {
+	if ids == nil {
+		return nil
+	}
+	known := make([]string, 0, len(ids))
+	for _, id := range ids {
+		if id = v.id(id); !slices.Contains(known, id) {
+			known = append(known, id)
+		}
+	}
+	return known
+}
+
+func (v view) actor(a protocol.Actor) protocol.Actor {
+	if a.Kind != protocol.KindAgent {
+		return a
+	}
+	return protocol.Actor{Kind: protocol.KindHarness, ID: v.id(a.ID)}
+}
+
+func (v view) from(f protocol.From) protocol.From {
+	if f.Kind != protocol.KindAgent {
+		return f
+	}
+	f.Kind = protocol.KindHarness
+	if v.own(f.ID) {
+		f.ID, f.Name, f.Harness = v.self.ID, v.self.Name, ""
+	}
+	return f
+}
+
+// rewrite is an event with every id in a field of its own as the harness knew it. Words in texts stay as they are. Each type
+// that holds the id of an agent has its line here.
+func rewrite(v view, e protocol.Event) protocol.Event {
+	e.Actor = v.actor(e.Actor)
+	switch d := e.Data.(type) {
+	case *protocol.MessagePost:
+		c := *d
+		c.To.IDs, c.AddressedTo = v.ids(d.To.IDs), v.ids(d.AddressedTo)
+		if d.From != nil {
+			f := v.from(*d.From)
+			c.From = &f
+		}
+		e.Data = &c
+	case *protocol.MessageNew:
+		c := *d
+		c.From, c.AddressedTo = v.from(d.From), v.ids(d.AddressedTo)
+		e.Data = &c
+	case *protocol.MessageOverheard:
+		c := *d
+		c.From, c.AddressedTo = v.from(d.From), v.ids(d.AddressedTo)
+		e.Data = &c
+	case *protocol.SpaceOpened:
+		c := *d
+		c.ParticipantIDs = v.ids(d.ParticipantIDs)
+		e.Data = &c
+	case *protocol.MemberAdded:
+		c := *d
+		c.ParticipantID = v.id(d.ParticipantID)
+		e.Data = &c
+	case *protocol.MemberRemoved:
+		c := *d
+		c.ParticipantID = v.id(d.ParticipantID)
+		e.Data = &c
+	case *protocol.AgentMoved:
+		c := *d
+		c.AgentID = v.id(d.AgentID)
+		e.Data = &c
+	}
+	return e
+}
