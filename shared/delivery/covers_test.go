@@ -101,7 +101,7 @@ func TestCoversAroundAChange(t *testing.T) {
 		}, insiders + " Scout Ledger", "Arjun Mel"},
 		{"a harness is removed", func(w *world) protocol.Event {
 			return w.event("", person(arjun), &protocol.HarnessRemoved{HarnessID: ledger})
-		}, insiders + " Scout Ledger", insiders + " Scout"},
+		}, insiders + " Scout Ledger", insiders},
 	} {
 		w := newWorld()
 		e := c.change(w)
