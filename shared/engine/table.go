@@ -12,9 +12,13 @@ import (
 // shared/porttest, holds them to this comment.
 //
 // What returns nil error is durable: it survives the process being killed at once.
-// Reads see every write that returned before they began, but for RoomCommits.
-// Any method may fail with ErrThrottled (nothing was done) or with another error, after which a write may have been applied, may
-// yet be applied, or may never be: the outcome is unknown.
+// Reads see every write that returned before they began, but for RoomCommits and Due.
+// Any method may fail with ErrThrottled (the write that was refused is not done) or with another error, after which a write may
+// have been applied, may yet be applied, or may never be: the outcome is unknown.
+//
+// Ids and keys are UTF-8, not empty (but where said) and without a NUL; limits are at least 1. A commit's TS and a row's Due are kept
+// to the millisecond, a row's Expires to the second, rounded up. What a method is given it does not change, and what it answers
+// is the caller's.
 type Table interface {
 	Log
 	Rows
@@ -23,21 +27,31 @@ type Table interface {
 // Log holds each workspace's commits.
 type Log interface {
 	// Append writes appends of one workspace in order, each at the slot its commit names, and stops before the first that cannot
-	// be written. It answers one result for each it came to; the last may be one that was not written. A commit and its claim are
-	// never torn in a way a reader of the log could see: a claim without its commit is harmless, a commit without its claim never is
-	// (but where no claim was asked for).
-	// With an error the results are those known before it, and the outcome of the next append is unknown.
+	// be written: nothing of those after it is done, not even their claims, which would point past where their commits may come to
+	// stand. It answers one result for each it came to; the last may be one that was not written.
+	//
+	// A slot is 1, or the seq after the last of a commit that is known to be in the log or that stands before it in appends. Such a
+	// slot is the next one or the start of a commit, whatever others write meanwhile. No other may be asked for: an adapter
+	// may refuse it (with no Winner) or not notice.
+	//
+	// A commit and its claim are never torn in a way a reader of the log could see: a claim without its commit is harmless, a commit
+	// without its claim never is (but where no claim was asked for).
+	// With an error the results are those known before it, and the outcome of the next append is unknown: not done at all where
+	// the error is ErrThrottled, but that its claim may stand.
+	// So the same append may be made again, as often as it takes: its own commit is then the Winner, and its own claim is in nobody's way.
 	Append(ctx context.Context, appends []Append) ([]Result, error)
 
 	// Commits answers the commits of a workspace from the last whose first seq is at most from (or the very first, when there is
-	// none) in rising order, at most limit of them and at most about 1 MB.
+	// none) in rising order, at most limit of them and at most about 1 MB as stored, but at least one where there is one. The end is
+	// where an answer holds nothing after the commit it was asked from. It is cheapest from the first seq of a commit.
 	Commits(ctx context.Context, workspace string, from int64, limit int) ([]Commit, error)
 
 	// Head answers the newest commit; false when the workspace has none.
 	Head(ctx context.Context, workspace string) (Commit, bool, error)
 
-	// RoomCommits answers the commits that hold a line of a room and whose first seq is below before, newest first, at most limit.
-	// It may lag and so miss the newest, and it finds a commit of several rooms under one of them only: the reader checks each commit's Prev.
+	// RoomCommits answers the commits indexed under a room whose first seq is below before, newest first, at most limit and at
+	// most about 1 MB as stored. It may lag and so miss the newest, and it finds a commit of several rooms under one of
+	// them only: the reader checks each commit's Prev. An empty answer where Prev names an older one is lag too.
 	RoomCommits(ctx context.Context, workspace, space string, before int64, limit int) ([]Commit, error)
 
 	// ReadClaim answers the claim of a key; false when there is none.
@@ -81,9 +95,10 @@ type Claim struct {
 // Append is one commit to be written, with the claim that has to stand first.
 type Append struct {
 	Commit Commit
-	// Claim is nil where none is needed.
+	// Claim is nil where none is needed. It is of the commit's workspace.
 	Claim *Claim
 	// Replaces is the After of a claim that stands already and is to be moved up to Claim.After; -1 puts the claim where there is none.
+	// A claim that stands with Claim.After already is as asked, whoever put it.
 	Replaces int64
 }
 
@@ -93,9 +108,10 @@ type Result struct {
 	Written bool
 	// Claimed says that the claim stands as asked by this call, whether or not the commit was written.
 	Claimed bool
-	// Taken is the claim that stood in the way; nothing was written then.
+	// Taken is the claim that stood in the way; nothing was written then, and no Winner is looked for. Where there was none to be
+	// moved it is nil, as is all else here.
 	Taken *Claim
-	// Winner is the commit that starts at the slot already; nil when the slot is not the next one.
+	// Winner is the commit that starts at the slot already: another's, or this very one by an earlier call (its Nonce says so).
 	Winner *Commit
 }
 
@@ -105,7 +121,8 @@ type Rows interface {
 	Get(ctx context.Context, pk, sk string) (Row, bool, error)
 	// Put writes a row if cond holds, else fails with ErrCondition and does nothing. It answers the row's new revision.
 	Put(ctx context.Context, row Row, cond Cond) (int64, error)
-	// Delete removes a row if cond holds (Always is satisfied by no row), else fails with ErrCondition. It answers what the row was.
+	// Delete removes a row if cond holds (Always is satisfied by no row), else fails with ErrCondition. It answers what the row was,
+	// the zero Row where there was none.
 	Delete(ctx context.Context, pk, sk string, cond Cond) (Row, error)
 	// Query answers the rows of pk with sk above after, in rising order of sk (byte order), at most limit. Fewer than limit means there are no more.
 	Query(ctx context.Context, pk, after string, limit int) ([]Row, error)
@@ -121,7 +138,7 @@ type Row struct {
 	PK, SK string
 	// Body is the record, JSON unless its owner says otherwise; 350 KB at most.
 	Body []byte
-	// Rev counts the writes of this row, from 1; set by the table.
+	// Rev counts the writes of this row, from 1 and anew once it was deleted; set by the table.
 	Rev int64
 	// Expires is when the row stops being of use; the table may delete it some time after. Zero is never.
 	Expires time.Time
@@ -148,7 +165,7 @@ func (c Cond) Rev() int64 { return c.rev }
 var (
 	// ErrCondition says a condition did not hold and nothing was written.
 	ErrCondition = errors.New("condition does not hold")
-	// ErrThrottled says the table refused for now; nothing was done.
+	// ErrThrottled says the table refused for now; what it refused is not done.
 	ErrThrottled = errors.New("throttled")
 )
 
