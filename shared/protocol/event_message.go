@@ -1,7 +1,7 @@
 package protocol
 
 import (
-	"fmt"
+	"errors"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -44,18 +44,21 @@ func (t To) MarshalJSONTo(enc *jsontext.Encoder) error {
 
 // UnmarshalJSONFrom reads "all" or a list of ids.
 func (t *To) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	if dec.PeekKind() == '"' {
+	switch dec.PeekKind() {
+	case '[', 'n':
+		*t = To{}
+		return json.UnmarshalDecode(dec, &t.IDs)
+	case '"':
 		var word string
 		if err := json.UnmarshalDecode(dec, &word); err != nil {
 			return err
 		}
-		if word != "all" {
-			return fmt.Errorf(`to is a list of ids or "all"`)
+		if word == "all" {
+			*t = To{All: true}
+			return nil
 		}
-		t.All = true
-		return nil
 	}
-	return json.UnmarshalDecode(dec, &t.IDs)
+	return errors.New(`to is a list of ids or "all"`)
 }
 
 // Attachment is a stored file as the upload described it.

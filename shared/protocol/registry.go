@@ -20,10 +20,14 @@ type kind struct {
 	newData    func() Data
 	read       func(raw []byte, head *Envelope) (Data, error)
 	readStored func(raw []byte, head *stored) (Data, error)
+	readDraft  func(raw []byte, head *draft) (Data, error)
 }
 
 func kindOf[D any, P dataOf[D]]() kind {
-	return kind{P(new(D)).EventType(), func() Data { return P(new(D)) }, reader[Envelope, D, P](), reader[stored, D, P]()}
+	return kind{
+		P(new(D)).EventType(), func() Data { return P(new(D)) },
+		reader[Envelope, D, P](), reader[stored, D, P](), reader[draft, D, P](),
+	}
 }
 
 // Types are the names of every event type, in the order of their files.

@@ -11,11 +11,10 @@ import (
 	"github.com/chipschat/chips-aws/shared/protocol"
 )
 
-// The limits on names (contract U-125): characters of a name and of a title, bytes of a key.
+// The limits on names and titles, in characters (contract U-125).
 const (
 	MaxName  = 80
 	MaxTitle = 120
-	MaxKey   = 255
 )
 
 // CleanName is s as a name is kept: trimmed and in NFC, 1 to max characters, with something visible and nothing that hides or
@@ -46,8 +45,8 @@ func CleanName(field, s string, max int) (string, *protocol.Error) {
 
 // validKey checks an idempotency key or an agent's key: 1 to 255 bytes.
 func validKey(field, s string) *protocol.Error {
-	if s == "" || len(s) > MaxKey {
-		return protocol.Refuse(protocol.InvalidRequest, "%s has %d bytes: it takes 1 to %d", field, len(s), MaxKey)
+	if s == "" || len(s) > protocol.MaxKey {
+		return protocol.Refuse(protocol.InvalidRequest, "%s has %d bytes: it takes 1 to %d", field, len(s), protocol.MaxKey)
 	}
 	return nil
 }
