@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// covers: WRT-4, WRT-13, ENV-10
+// covers: ENV-10
 func TestDecodeClientReadsOnlyWhatIsTheClients(t *testing.T) {
 	raw := `{
 		"v": 7, "id": "evt_mine", "ts": 5, "seq": "x", "workspace_id": ["ws"], "new": {"deep": [1, 2.5e9]}, "STATUS": "failed",

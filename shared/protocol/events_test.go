@@ -58,7 +58,7 @@ func TestEveryTypeHasOneGolden(t *testing.T) {
 	}
 }
 
-// covers: ENV-1, ENV-2, ENV-3, ENV-6, ENV-7, ENV-8, ENV-12, ENV-13, ENV-14, ENV-15, HEV-2
+// covers: ENV-1, ENV-3, ENV-6, ENV-7, ENV-8, HEV-2, HEV-11
 func TestGoldens(t *testing.T) {
 	for name, raw := range goldens(t) {
 		t.Run(name, func(t *testing.T) {
