@@ -65,8 +65,9 @@ func (s *Service) standing(ctx context.Context, id string) (credential, error) {
 }
 
 func (s *Service) read(ctx context.Context, id string) (credential, int64, error) {
-	if !protocol.ValidID(protocol.PrefixToken, id) && !protocol.ValidID(protocol.PrefixDevice, id) &&
-		!(s.personKeys && protocol.ValidID(prefixKey, id)) {
+	known := protocol.ValidID(protocol.PrefixToken, id) || protocol.ValidID(protocol.PrefixDevice, id) ||
+		s.personKeys && protocol.ValidID(prefixKey, id)
+	if !known {
 		return credential{}, 0, errGone
 	}
 	row, ok, err := s.rows.Get(ctx, credentialPK(id), only)
