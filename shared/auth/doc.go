@@ -19,6 +19,9 @@
 // An issue writes the holder's row, then the credential, then looks whether the holder was removed meanwhile; a removal marks the holder
 // first and then reads what they hold. One of the two sees the other, so a removed holder never keeps a credential.
 //
+// A socket is let in before its connection's row is written, so one whose credential is taken back in between would be found by nobody:
+// whoever writes such a row asks Stands after it.
+//
 // Rows that end (T, P, N) say when in Expires and have no Due: an entry in the due index would double the writes of each signed request,
 // and nothing has to happen when they end. DynamoDB deletes them by its TTL; another table may by Expires. What decides is the
 // time in the body, so a row that outlives it does no harm.
