@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"slices"
 
 	"github.com/chipschat/chips-aws/shared/protocol"
 )
@@ -115,16 +114,15 @@ func (d *deciding) newAgent(h *Harness, key, asked string) *Agent {
 
 // call names an agent: as asked where that is free, else numbered.
 func (d *deciding) call(a *Agent, asked string) {
-	others := d.named(a.ID)
-	taken := func(name string) bool {
-		return slices.ContainsFunc(others, func(o *Agent) bool { return sameName(o.Name, name) })
+	names, handles := map[string]bool{}, map[string]bool{}
+	for _, o := range d.named(a.ID) {
+		names[nameKey(o.Name)], handles[nameKey(o.Handle)] = true, true
 	}
+	taken := func(name string) bool { return names[nameKey(name)] }
+	handleTaken := func(handle string) bool { return handles[nameKey(handle)] }
 	a.Name, a.Asked = asked, ""
 	if taken(asked) {
 		a.Name, a.Asked = numbered(asked, taken), asked
-	}
-	handleTaken := func(handle string) bool {
-		return slices.ContainsFunc(others, func(o *Agent) bool { return o.Handle != "" && sameName(o.Handle, handle) })
 	}
 	if a.Handle = HandleOf(a.Name); a.Handle != "" && handleTaken(a.Handle) {
 		a.Handle = numberedHandle(a.Handle, handleTaken)
