@@ -136,6 +136,20 @@ func TestAppendRefuses(t *testing.T) {
 	}
 }
 
+// An event is written in one way: a replay is the live delivery byte for byte, and a write's payload is known by its hash.
+func TestAppendIsDeterministic(t *testing.T) {
+	e := Event{Envelope{Type: "message.post", Actor: System}, &MessagePost{Replaces: map[string]string{"a": "1", "b": "2", "c": "3", "d": "4", "e": "5"}}}
+	first, err := e.Append(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		if again, err := e.Append(nil); err != nil || string(again) != string(first) {
+			t.Fatalf("%s\nthen\n%s, %v", first, again, err)
+		}
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	for _, raw := range goldens(f) {
 		f.Add(raw)

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-
 	"github.com/chipschat/chips-aws/shared/protocol"
 )
 

@@ -67,6 +67,7 @@ func TestMentions(t *testing.T) {
 		{"- ```\n  @Scout\n  ```\n- @Ledger", "@Ledger"},
 		{"`a\n\n@Scout`", scout},
 		{"x\r```\r@Scout\r```\r@Ledger", "@Ledger"},
+		{"x\r```\r@Scout", ""},
 		{"x\r\n```\r\n@Scout\r\n```\r\n@Ledger", "@Ledger"},
 
 		// Quoted lines.
