@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"sync"
-
-	"github.com/klauspost/compress/zstd"
 )
 
 // A pack is a commit's events as a table stores them: one byte that says how, then the number of events and each with its length before it.
@@ -24,24 +21,6 @@ const maxUnpacked = 4 << 20
 
 var errPack = errors.New("events are not packed as a commit's")
 
-// zstdEncoder and zstdDecoder serve any number of goroutines at once; the encoder's window is what the largest commit needs.
-var (
-	zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
-		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithWindowSize(256<<10), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false))
-		if err != nil {
-			panic(err) // the options are constants
-		}
-		return e
-	})
-	zstdDecoder = sync.OnceValue(func() *zstd.Decoder {
-		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxUnpacked))
-		if err != nil {
-			panic(err) // the options are constants
-		}
-		return d
-	})
-)
-
 // PackEvents writes a commit's events after b as one value, compressed above 1 KB where that makes it smaller. Table adapters store it.
 func PackEvents(b []byte, events [][]byte) []byte {
 	size := binary.MaxVarintLen64
@@ -53,7 +32,7 @@ func PackEvents(b []byte, events [][]byte) []byte {
 		return appendPlain(append(b, packPlain), events)
 	}
 	plain := appendPlain(make([]byte, 0, size), events)
-	b = zstdEncoder().EncodeAll(plain, append(b, packZstd))
+	b = zstdEncoder.EncodeAll(plain, append(b, packZstd))
 	if len(b)-start > len(plain) {
 		b = append(append(b[:start], packPlain), plain...)
 	}
@@ -79,7 +58,7 @@ func UnpackEvents(pack []byte) ([][]byte, error) {
 	case packPlain:
 	case packZstd:
 		var err error
-		if rest, err = zstdDecoder().DecodeAll(rest, nil); err != nil {
+		if rest, err = zstdDecoder.DecodeAll(rest, nil); err != nil {
 			return nil, fmt.Errorf("decompress events: %w", err)
 		}
 	default:

@@ -188,6 +188,8 @@ type Command struct {
 	By Caller
 	// Draft has the event's type, its space_id, run_id, actor as the sender wrote them, its key and its data.
 	Draft protocol.Event
+	// Connection is the socket it came by, "" over HTTP. No decision reads it.
+	Connection string
 	// Operation says that it came by an HTTP route of its own, not as an event: types that only Chips writes are drafted so.
 	Operation bool
 	// Cited are the events of the messages that Cites names, by message id; one that is missing is in no log.

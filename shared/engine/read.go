@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/chipschat/chips-aws/shared/workspace"
+)
+
+// Read calls fn with the state after all that was committed before the call; never with what is only being put down. fn must not keep
+// the state, change it, or call the engine: nothing else happens in the workspace meanwhile. What fn answers Read answers.
+func (g *Engine) Read(ctx context.Context, ws string, fn func(*workspace.State) error) error {
+	w := g.workspace(ws)
+	if err := w.catchUp(ctx); err != nil {
+		return err
+	}
+	return w.read(fn)
+}
+
+// ReadWarm is Read with the state as it was last known here, which may be behind; the table is asked only when it is not known at all.
+func (g *Engine) ReadWarm(ctx context.Context, ws string, fn func(*workspace.State) error) error {
+	w := g.workspace(ws)
+	if err := w.load(ctx); err != nil {
+		return err
+	}
+	return w.read(fn)
+}
+
+func (w *warm) read(fn func(*workspace.State) error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.state == nil {
+		return fmt.Errorf("log of %s: could not be folded just now", w.id)
+	}
+	return fn(w.state)
+}
+
+// StateAt answers a state of the caller's own, folded exactly to seq, which the log must reach.
+func (g *Engine) StateAt(ctx context.Context, ws string, seq int64) (*workspace.State, error) {
+	s, err := g.base(ctx, ws, seq)
+	if err != nil {
+		return nil, err
+	}
+	for s.Seq < seq {
+		commits, err := g.table.Commits(ctx, ws, s.Seq+1, pageCommits)
+		if err != nil {
+			return nil, fmt.Errorf("read log of %s: %w", ws, err)
+		}
+		before := s.Seq
+		for _, c := range commits {
+			if c.Last() > seq {
+				if err := g.advancePart(s, c, seq); err != nil {
+					return nil, err
+				}
+				break
+			}
+			if _, err := g.advance(s, c); err != nil {
+				return nil, err
+			}
+		}
+		if s.Seq == before {
+			return nil, fmt.Errorf("log of %s ends at seq %d, before %d", ws, s.Seq, seq)
+		}
+	}
+	return s, nil
+}
+
+// base is a state of the caller's own at or below seq: the one that is warm, where it is of use, or the newest snapshot's.
+func (g *Engine) base(ctx context.Context, ws string, seq int64) (*workspace.State, error) {
+	if s, err := g.workspace(ws).copyAt(seq); s != nil || err != nil {
+		return s, err
+	}
+	f, err := g.restore(ctx, ws, seq)
+	return f.state, err
+}
+
+// copyAt copies the state when it is at seq or not far below; nil else.
+func (w *warm) copyAt(seq int64) (*workspace.State, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.state == nil || w.state.Seq > seq || w.state.Seq < seq-pageCommits {
+		return nil, nil
+	}
+	return clone(w.state)
+}
+
+// advancePart takes the events of the next commit up to seq, which lies within it.
+func (g *Engine) advancePart(s *workspace.State, c Commit, seq int64) error {
+	if seq < c.First {
+		return nil
+	}
+	c.Events = c.Events[:seq-c.First+1]
+	_, err := g.advance(s, c)
+	return err
+}
+
+// RoomCommits answers the commits that hold a room's lines, newest first and at most limit of them, from the one that holds line on.
+// line is the seq of the newest line that is wanted: Room.LastLine of a folded state, or what the oldest commit read so far says in
+// Prev of the room; 0 answers none. What the index of rooms lacks is fetched from the log, so nothing is ever missing.
+func (g *Engine) RoomCommits(ctx context.Context, ws, space string, line int64, limit int) ([]Commit, error) {
+	var found, page []Commit
+	more := true
+	for line > 0 && len(found) < limit {
+		if len(page) == 0 && more {
+			var err error
+			if page, err = g.table.RoomCommits(ctx, ws, space, line+1, limit-len(found)); err != nil {
+				return nil, fmt.Errorf("read room %s: %w", space, err)
+			}
+			more = len(page) > 0
+		}
+		var c Commit
+		if len(page) > 0 && page[0].Last() >= line {
+			c, page = page[0], page[1:]
+		} else {
+			at, ok, err := g.commitAt(ctx, ws, line)
+			if err != nil {
+				return nil, fmt.Errorf("read room %s: %w", space, err)
+			}
+			if !ok {
+				return nil, fmt.Errorf("read room %s: no commit at seq %d", space, line)
+			}
+			c = at
+		}
+		prev, ok := c.Prev[space]
+		if !ok || c.First > line || prev >= c.First {
+			return nil, fmt.Errorf("read room %s: the commit at %d does not hold its line %d", space, c.First, line)
+		}
+		found, line = append(found, c), prev
+	}
+	return found, nil
+}
