@@ -51,7 +51,7 @@ func (c *Client) connect(ctx context.Context) (progress bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer conn.CloseNow()
+	defer func() { _ = conn.CloseNow() }()
 	conn.SetReadLimit(readLimit)
 
 	life, end := context.WithCancelCause(ctx)
@@ -93,7 +93,7 @@ func (c *Client) dial(ctx context.Context) (*websocket.Conn, error) {
 		return nil, forGood(fmt.Errorf("get a ticket: %w", err))
 	}
 	target := "ws" + strings.TrimPrefix(c.cfg.URL, "http") + "/v1/ws?ticket=" + url.QueryEscape(ticket)
-	conn, _, err := websocket.Dial(ctx, target, &websocket.DialOptions{HTTPClient: c.cfg.HTTP})
+	conn, _, err := websocket.Dial(ctx, target, &websocket.DialOptions{HTTPClient: c.cfg.HTTP}) //nolint:bodyclose // Dial closes it
 	if err != nil {
 		return nil, errors.New(strings.ReplaceAll(err.Error(), url.QueryEscape(ticket), "…"))
 	}

@@ -1,0 +1,90 @@
+package gateway
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/chipschat/chips-aws/shared/protocol"
+)
+
+// serveHTTP passes a request to the HTTP function and its answer back.
+func (g *Gateway) serveHTTP(w http.ResponseWriter, r *http.Request) {
+	id := newID()
+	defer g.recoverTo(func() {
+		refuse(w, http.StatusInternalServerError, protocol.Refuse(protocol.Internal, "request %s failed", id))
+	})
+	e := g.httpEvent(r, id)
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, g.cfg.BodyLimit))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		w.Header().Set("Connection", "close")
+		refuse(w, http.StatusRequestEntityTooLarge, protocol.Refuse(protocol.TooLarge, "a request body is %d bytes at most", g.cfg.BodyLimit))
+		return
+	case err != nil:
+		refuse(w, http.StatusBadRequest, protocol.Refuse(protocol.InvalidRequest, "the request body could not be read"))
+		return
+	}
+	if isText(r.Header.Get("Content-Type")) && utf8.Valid(body) {
+		e.Body = string(body)
+	} else if len(body) > 0 {
+		e.Body, e.IsBase64Encoded = base64.StdEncoding.EncodeToString(body), true
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), httpWait)
+	defer cancel()
+	answer, err := g.handlers.HTTP(ctx, e)
+	if err != nil {
+		g.cfg.Log.ErrorContext(ctx, "the HTTP function failed", "request_id", id, "error", err)
+		refuse(w, http.StatusInternalServerError, protocol.Refuse(protocol.Internal, "request %s failed", id))
+		return
+	}
+	g.writeAnswer(w, id, answer)
+}
+
+func (g *Gateway) writeAnswer(w http.ResponseWriter, id string, answer events.APIGatewayV2HTTPResponse) {
+	body := []byte(answer.Body)
+	if answer.IsBase64Encoded {
+		var err error
+		if body, err = base64.StdEncoding.DecodeString(answer.Body); err != nil {
+			g.cfg.Log.Error("the HTTP function's answer cannot be read", "request_id", id, "error", err)
+			refuse(w, http.StatusInternalServerError, protocol.Refuse(protocol.Internal, "request %s failed", id))
+			return
+		}
+	}
+	h := w.Header()
+	for name, value := range answer.Headers {
+		h.Set(name, value)
+	}
+	for name, values := range answer.MultiValueHeaders {
+		h[http.CanonicalHeaderKey(name)] = values
+	}
+	for _, c := range answer.Cookies {
+		h.Add("Set-Cookie", c)
+	}
+	w.WriteHeader(answer.StatusCode)
+	_, _ = w.Write(body)
+}
+
+// isText says whether HTTP APIs pass a body of this type as it is; others go as base64.
+func isText(contentType string) bool {
+	media, _, err := mime.ParseMediaType(contentType)
+	return err == nil && (strings.HasPrefix(media, "text/") || strings.HasSuffix(media, "json") ||
+		strings.HasSuffix(media, "xml") || strings.HasSuffix(media, "javascript"))
+}
+
+// recoverTo keeps a panic from taking the process down: it is logged, and then run answers whoever waited. It is deferred.
+func (g *Gateway) recoverTo(then func()) {
+	if p := recover(); p != nil {
+		g.cfg.Log.Error("a function panicked", "panic", p, "stack", string(debug.Stack()))
+		then()
+	}
+}

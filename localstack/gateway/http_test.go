@@ -1,0 +1,69 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+)
+
+func TestHTTP(t *testing.T) {
+	f := &fixture{}
+	f.http = func(_ context.Context, e events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+		switch e.RawPath {
+		case "/v1/panic":
+			panic("x")
+		case "/v1/error":
+			return events.APIGatewayV2HTTPResponse{}, errors.New("secret")
+		case "/v1/binary":
+			return events.APIGatewayV2HTTPResponse{StatusCode: 200, Body: "AQI=", IsBase64Encoded: true}, nil
+		}
+		return events.APIGatewayV2HTTPResponse{StatusCode: 201, Headers: map[string]string{"x-request-id": e.RequestContext.RequestID}, Body: e.Body}, nil
+	}
+	serve(t, Config{BodyLimit: 100_000}, f)
+	ask := func(method, path, contentType string, body io.Reader) (int, string, http.Header) {
+		req, err := http.NewRequest(method, f.url+path, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", contentType)
+		req.Header.Add("X-Two", "a")
+		req.Header.Add("X-Two", "b")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, _ := io.ReadAll(resp.Body)
+		return resp.StatusCode, string(b), resp.Header
+	}
+	status, body, header := ask("PUT", "/v1/a%20b?q=1&q=2&r=%20", "application/json", strings.NewReader(`{"x":"ü"}`))
+	e := f.requests[0]
+	if status != 201 || body != `{"x":"ü"}` || header.Get("X-Request-Id") != e.RequestContext.RequestID || e.RequestContext.RequestID == "" {
+		t.Errorf("got %d %s %v", status, body, header)
+	}
+	if e.Version != "2.0" || e.RawPath != "/v1/a b" || e.RawQueryString != "q=1&q=2&r=%20" || e.QueryStringParameters["q"] != "1,2" ||
+		e.Headers["x-two"] != "a,b" || e.Headers["host"] == "" || e.RequestContext.HTTP.Method != "PUT" || e.RequestContext.HTTP.SourceIP != "127.0.0.1" || e.IsBase64Encoded {
+		t.Errorf("the event is %+v", e)
+	}
+	if status, body, _ = ask("POST", "/v1/x", "application/octet-stream", bytes.NewReader([]byte{1, 2})); status != 201 || body != "AQI=" || !f.requests[1].IsBase64Encoded {
+		t.Errorf("bytes: %d %q", status, body)
+	}
+	if status, body, _ = ask("GET", "/v1/binary", "", nil); status != 200 || body != "\x01\x02" {
+		t.Errorf("binary answer: %d %q", status, body)
+	}
+	for _, path := range []string{"/v1/panic", "/v1/error"} {
+		if status, body, _ = ask("GET", path, "", nil); status != 500 || !strings.HasPrefix(body, `{"code":"internal"`) || strings.Contains(body, "secret") {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+	calls := len(f.requests)
+	if status, body, _ = ask("POST", "/v1/x", "text/plain", bytes.NewReader(make([]byte, 100_001))); status != 413 || !strings.HasPrefix(body, `{"code":"too_large"`) || len(f.requests) != calls {
+		t.Errorf("large: %d %s", status, body)
+	}
+}
