@@ -99,14 +99,11 @@ func (t *Table) commitBatch(batch []*write) {
 		return nil
 	})
 	for _, w := range batch {
+		if err == nil {
+			t.feeds.add(w.commits) // first: a feed that is made after the answer does not tell of it
+		}
 		w.err = err
 		close(w.done)
-	}
-	if err != nil {
-		return
-	}
-	for _, w := range batch {
-		t.feeds.add(w.commits)
 	}
 }
 

@@ -15,6 +15,9 @@ import (
 // maxPage is how many bytes of stored commits one read answers at most, but for the first.
 const maxPage = 1 << 20
 
+// fillPercent is how full pages are left that split. Logs grow at their ends alone, so room within them would stay empty.
+const fillPercent = 0.9
+
 // Append puts claims and commits in one transaction.
 func (t *Table) Append(ctx context.Context, appends []engine.Append) ([]engine.Result, error) {
 	values := make([][]byte, len(appends))
@@ -84,6 +87,7 @@ func appendOne(tx *bbolt.Tx, a engine.Append, value []byte) (engine.Result, erro
 	}
 	ws, first := a.Commit.Workspace, a.Commit.First
 	commits := tx.Bucket(commitsBucket)
+	commits.FillPercent = fillPercent
 	prefix := join(ws)
 	key := appendSeq(prefix, first)
 	cursor := commits.Cursor()
@@ -111,7 +115,9 @@ func appendOne(tx *bbolt.Tx, a engine.Append, value []byte) (engine.Result, erro
 		return r, err
 	}
 	if a.Commit.Space != "" {
-		if err := tx.Bucket(spacesBucket).Put(appendSeq(join(ws, a.Commit.Space), first), nil); err != nil {
+		spaces := tx.Bucket(spacesBucket)
+		spaces.FillPercent = fillPercent
+		if err := spaces.Put(appendSeq(join(ws, a.Commit.Space), first), nil); err != nil {
 			return r, err
 		}
 	}
@@ -176,23 +182,36 @@ func (t *Table) Commits(ctx context.Context, workspace string, from int64, limit
 				k, v = cursor.Seek(start) // none begins before it: the very first
 			}
 		}
-		size := 0
-		for ; bytes.HasPrefix(k, prefix) && len(commits) < limit; k, v = cursor.Next() {
-			if size += len(v); size > maxPage && len(commits) > 0 {
+		// Commits are large structs: they are laid out once it is known how many there are.
+		var found []stored
+		for size := 0; bytes.HasPrefix(k, prefix) && len(found) < limit; k, v = cursor.Next() {
+			if size += len(v); size > maxPage && len(found) > 0 {
 				break
 			}
-			c, err := decodeCommit(workspace, seqOf(k), v)
-			if err != nil {
-				return err
-			}
-			commits = append(commits, c)
+			found = append(found, stored{seqOf(k), v})
 		}
-		return nil
+		return decodeAll(&commits, workspace, found)
 	})
-	if err != nil {
-		return nil, err
+	return commits, err
+}
+
+// stored is a commit's first seq and its value, which is good within its transaction only.
+type stored struct {
+	first int64
+	value []byte
+}
+
+// decodeAll sets commits to what is stored, or to nil.
+func decodeAll(commits *[]engine.Commit, workspace string, all []stored) error {
+	decoded := make([]engine.Commit, len(all))
+	for i, s := range all {
+		var err error
+		if decoded[i], err = decodeCommit(workspace, s.first, s.value); err != nil {
+			return err
+		}
 	}
-	return commits, nil
+	*commits = decoded
+	return nil
 }
 
 // Head reads the newest commit.
@@ -217,26 +236,19 @@ func (t *Table) RoomCommits(ctx context.Context, workspace, space string, below 
 		log := tx.Bucket(commitsBucket)
 		prefix := join(workspace, space)
 		cursor := tx.Bucket(spacesBucket).Cursor()
-		size := 0
+		var found []stored
 		k, _ := before(cursor, appendSeq(prefix, max(below, 0)))
-		for ; bytes.HasPrefix(k, prefix) && len(commits) < limit; k, _ = cursor.Prev() {
+		for size := 0; bytes.HasPrefix(k, prefix) && len(found) < limit; k, _ = cursor.Prev() {
 			first := seqOf(k)
 			v := log.Get(appendSeq(join(workspace), first))
-			if size += len(v); size > maxPage && len(commits) > 0 {
+			if size += len(v); size > maxPage && len(found) > 0 {
 				break
 			}
-			c, err := decodeCommit(workspace, first, v)
-			if err != nil {
-				return err
-			}
-			commits = append(commits, c)
+			found = append(found, stored{first, v})
 		}
-		return nil
+		return decodeAll(&commits, workspace, found)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return commits, nil
+	return commits, err
 }
 
 // Workspaces answers the ids of all workspaces that have a log, in order: after a start nothing in memory knows of them.
