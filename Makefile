@@ -39,8 +39,11 @@ fuzz: ## each fuzz target for FUZZTIME (10s)
 	    go test $$pkg -run '^$$' -fuzz "^$$f\$$" -fuzztime $(or $(FUZZTIME),10s); \
 	  done; done
 
-bench: ## speed and DynamoDB units as tables (ARGS=--peers measures the peers too)
-	go run ./localstack/bench $(ARGS)
+bench: ## speed and DynamoDB units as tables (PEERS=1: NATS and Centrifugo too; ARGS="-quick -only write")
+	@mkdir -p .build
+	go build -o .build/chips ./localstack/chips
+	go build -o .build/bench ./localstack/bench
+	.build/bench $(if $(PEERS),-peers) $(ARGS)
 
 build: $(FUNCTIONS:%=.build/%/bootstrap) ## every function's binary for Lambda, under .build/
 

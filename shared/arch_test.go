@@ -61,6 +61,9 @@ var table = map[string]row{
 	"localstack/chips":   {"* localstack/gateway", "aws lambda net os context clock"},
 	"localstack/bench":   {"* localstack/gateway", "aws lambda net os context clock"},
 	"functions/":         {"*", "aws lambda net os context clock"},
+
+	// a module of its own, with the clients of the peers
+	"localstack/bench/peers": {"", "net os context clock"},
 }
 
 var banned = []string{"util", "utils", "common", "types", "models", "helpers", "interfaces", "manager"}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/coder/websocket"
+
+	"github.com/chipschat/chips-aws/shared/client"
+)
+
+// socket is a client's end that does as little as can be with a frame, so that the server is what is measured.
+type socket struct {
+	conn *websocket.Conn
+	in   bytes.Buffer
+	out  []byte
+	sent int
+	name string
+}
+
+// dial opens a socket for whoever api is of, and says hello.
+func dial(ctx context.Context, api client.API, name string) (*socket, error) {
+	ticket, err := api.Ticket(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("get a ticket: %w", err)
+	}
+	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(api.URL, "http")+"/v1/ws?ticket="+url.QueryEscape(ticket), nil)
+	if err != nil {
+		return nil, fmt.Errorf("open a socket: %w", err)
+	}
+	conn.SetReadLimit(1 << 20)
+	s := &socket{conn: conn, name: name}
+	hello := `{"frame":"hello","protocol":{"min":1,"max":1},"client":{"name":"bench","version":"1"},"accepts":["events"]}`
+	if err := s.send(ctx, []byte(hello)); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	frame, err := s.read(ctx)
+	if err == nil && !bytes.Contains(frame, []byte(`"type":"hello"`)) {
+		err = fmt.Errorf("hello was answered %.200s", frame)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *socket) close() error { return s.conn.CloseNow() }
+
+func (s *socket) send(ctx context.Context, frame []byte) error {
+	return s.conn.Write(ctx, websocket.MessageText, frame)
+}
+
+// read answers the next frame, which stands until the next call.
+func (s *socket) read(ctx context.Context) ([]byte, error) {
+	_, r, err := s.conn.Reader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.in.Reset()
+	_, err = io.Copy(&s.in, r)
+	return s.in.Bytes(), err
+}
+
+// subscribe asks for what comes after a seq; what comes from now on where since is negative.
+func (s *socket) subscribe(ctx context.Context, workspace string, since int64) error {
+	frame := `{"frame":"subscribe","workspace_id":"` + workspace + `"`
+	if since >= 0 {
+		frame += `,"since":` + strconv.FormatInt(since, 10)
+	}
+	return s.send(ctx, []byte(frame+"}"))
+}
+
+// frameSize is how large a message is as a frame: that of the peers' messages.
+const frameSize = 600
+
+const filler = "The tests of the parser pass again, and what was slow is the second pass over the tokens; I have a change for it that needs a look before it goes in. "
+
+// post writes the next message in a room without waiting for its ack. Its key, which its text begins with, is the socket's name and a number.
+func (s *socket) post(ctx context.Context, space string) (key string, err error) {
+	s.sent++
+	key = fmt.Sprintf("%s-%06d", s.name, s.sent)
+	s.out = append(s.out[:0], `{"frame":"event","event":{"v":1,"type":"message.post","space_id":"`...)
+	s.out = append(append(append(append(s.out, space...), `","idempotency_key":"`...), key...), `","text":"`...)
+	s.out = append(append(s.out, key...), ": "...)
+	for len(s.out) < frameSize-3 {
+		s.out = append(s.out, filler[:min(len(filler), frameSize-3-len(s.out))]...)
+	}
+	return key, s.send(ctx, append(s.out, `"}}`...))
+}
+
+// acked reads up to the ack of a key, and answers its seq.
+func (s *socket) acked(ctx context.Context, key string) (int64, error) {
+	for {
+		frame, err := s.read(ctx)
+		if err != nil {
+			return 0, err
+		}
+		switch {
+		case bytes.HasPrefix(frame, []byte(`{"frame":"ack"`)):
+			seq, ok := seqIn(frame)
+			if !ok || !bytes.Contains(frame, []byte(`"`+key+`"`)) || !bytes.Contains(frame, []byte(`"duplicate":false`)) {
+				return 0, fmt.Errorf("%s was answered %s", key, frame)
+			}
+			return seq, nil
+		case bytes.HasPrefix(frame, []byte(`{"frame":"error"`)):
+			return 0, fmt.Errorf("%s was answered %s", key, frame)
+		}
+	}
+}
+
+// seqIn is the first seq in a frame. A quote within a JSON string is escaped, so no text can pass for one.
+func seqIn(frame []byte) (int64, bool) {
+	n, _, ok := cutSeq(frame)
+	return n, ok
+}
+
+var seqField = []byte(`"seq":`)
+
+// cutSeq is seqIn, and what stands after it.
+func cutSeq(frame []byte) (seq int64, rest []byte, ok bool) {
+	i := bytes.Index(frame, seqField)
+	if i < 0 {
+		return 0, nil, false
+	}
+	rest = frame[i+len(seqField):]
+	n := 0
+	for n < len(rest) && rest[n] >= '0' && rest[n] <= '9' {
+		seq = seq*10 + int64(rest[n]-'0')
+		n++
+	}
+	return seq, rest[n:], n > 0
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// writer is a socket that writes in a room, one message after another, each when the one before is acknowledged.
+type writer struct {
+	*socket
+	space string
+	// took are the times of its writes in the last stretch, seqs what they were acknowledged at.
+	took []time.Duration
+	seqs []int64
+}
+
+// stretch writes until the time is up.
+func (w *writer) stretch(ctx context.Context, d time.Duration) error {
+	w.took, w.seqs = w.took[:0], w.seqs[:0]
+	for end := time.Now().Add(d); ; {
+		start := time.Now()
+		if start.After(end) {
+			return nil
+		}
+		key, err := w.post(ctx, w.space)
+		if err != nil {
+			return err
+		}
+		seq, err := w.acked(ctx, key)
+		if err != nil {
+			return err
+		}
+		w.took = append(w.took, time.Since(start))
+		w.seqs = append(w.seqs, seq)
+	}
+}
+
+// load has writers write side by side for a while, and answers how many writes were acknowledged in a second and how long each took.
+func load(ctx context.Context, ws []*writer, d time.Duration) (perSecond float64, took []time.Duration, err error) {
+	errs := make([]error, len(ws))
+	var all sync.WaitGroup
+	start := time.Now()
+	for i, w := range ws {
+		all.Go(func() { errs[i] = w.stretch(ctx, d) })
+	}
+	all.Wait()
+	elapsed := time.Since(start)
+	if err := errors.Join(errs...); err != nil {
+		return 0, nil, err
+	}
+	for _, w := range ws {
+		took = append(took, w.took...)
+	}
+	return float64(len(took)) / elapsed.Seconds(), took, nil
+}
+
+// dense checks that the writes of writers in one workspace got each a seq of its own, without a hole.
+func dense(ws []*writer) error {
+	var seqs []int64
+	for _, w := range ws {
+		if !slices.IsSorted(w.seqs) {
+			return fmt.Errorf("the acks of %s are out of order", w.name)
+		}
+		seqs = append(seqs, w.seqs...)
+	}
+	slices.Sort(seqs)
+	for i := 1; i < len(seqs); i++ {
+		if seqs[i] != seqs[i-1]+1 {
+			return fmt.Errorf("seq %d is followed by %d", seqs[i-1], seqs[i])
+		}
+	}
+	return nil
+}
+
+// writers opens a socket for each place's person; hang up with the function.
+func writers(ctx context.Context, places []place) ([]*writer, func(), error) {
+	var ws []*writer
+	hangUp := func() {
+		for _, w := range ws {
+			_ = w.close()
+		}
+	}
+	for i, p := range places {
+		s, err := dial(ctx, p.person, fmt.Sprintf("w%04d", i))
+		if err != nil {
+			hangUp()
+			return nil, nil, err
+		}
+		ws = append(ws, &writer{socket: s, space: p.space})
+	}
+	return ws, hangUp, nil
+}
+
+const socketCount = 64
+
+// write measures acknowledged writes: by one socket, by many in a workspace each, by many in one workspace.
+func (b *bench) write(ctx context.Context) error {
+	raw, err := b.rawSync()
+	if err != nil {
+		return err
+	}
+	data, err := b.folder("write")
+	if err != nil {
+		return err
+	}
+	var rows []row
+	err = b.with(ctx, data, func(s *server) error {
+		var apart, together []place
+		for i := range socketCount {
+			p, err := s.newWorkspace(ctx, fmt.Sprintf("Workspace %d", i))
+			if err != nil {
+				return err
+			}
+			apart = append(apart, p)
+		}
+		for i := range socketCount {
+			p, err := s.join(ctx, apart[0], fmt.Sprintf("Writer %d", i))
+			if err != nil {
+				return err
+			}
+			together = append(together, p)
+		}
+		one, err := b.writeOne(ctx, apart[1:2])
+		if err != nil {
+			return err
+		}
+		wide, err := b.writeMany(ctx, "64 sockets over 64 workspaces", apart, 5000, false)
+		if err != nil {
+			return err
+		}
+		deep, err := b.writeMany(ctx, "64 sockets on one workspace", together, 1500, true)
+		if err != nil {
+			return err
+		}
+		rows = slices.Concat(one, wide, deep)
+		b.remember("append, 64 publishers over 64 logs", wide[0])
+		b.remember("append, 64 publishers on one log", deep[0])
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	rows = append([]row{raw}, rows...)
+	b.print("Acknowledged writes", "chips serve over loopback, one file on this disk, synced before each ack. A message of 600 B as a frame, each person in their own room\n"+
+		"with a harness that is not connected; one write in flight a socket; nobody subscribed.", rows...)
+	return nil
+}
+
+func (b *bench) writeOne(ctx context.Context, at []place) ([]row, error) {
+	ws, hangUp, err := writers(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	defer hangUp()
+	p50 := row{what: "one socket, acked p50", unit: millis, goal: 1}
+	p99 := row{what: "one socket, acked p99", unit: millis}
+	for i := range b.reps() + 1 {
+		_, took, err := load(ctx, ws, b.stretch()/2)
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			continue // warms up
+		}
+		p50.values = append(p50.values, ms(quantile(took, 0.5)))
+		p99.values = append(p99.values, ms(quantile(took, 0.99)))
+	}
+	return []row{p50.against("raw sync", b.disk), p99.against("raw sync", b.disk)}, dense(ws)
+}
+
+func (b *bench) writeMany(ctx context.Context, what string, at []place, goal float64, one bool) ([]row, error) {
+	ws, hangUp, err := writers(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	defer hangUp()
+	acked := row{what: what + ", acked", unit: rate, goal: goal, atLeast: true}
+	p50 := row{what: what + ", p50", unit: millis}
+	p99 := row{what: what + ", p99", unit: millis}
+	for i := range b.reps() + 1 {
+		perSecond, took, err := load(ctx, ws, b.stretch())
+		if err != nil {
+			return nil, err
+		}
+		if one {
+			if err := dense(ws); err != nil {
+				return nil, err
+			}
+		}
+		if i == 0 {
+			continue // warms up
+		}
+		acked.values = append(acked.values, perSecond)
+		p50.values = append(p50.values, ms(quantile(took, 0.5)))
+		p99.values = append(p99.values, ms(quantile(took, 0.99)))
+	}
+	return []row{acked.against("one writer's raw syncs/s", 1000/b.disk), p50, p99}, nil
+}
