@@ -53,7 +53,7 @@ var table = map[string]row{
 	"shared/apigw":    {"protocol workspace engine auth session fanout httpapi", "context net aws lambda"},
 
 	// the suite every adapter of a port runs, and the client of the protocol
-	"shared/porttest": {"protocol workspace engine", "context"},
+	"shared/porttest": {"protocol workspace engine", "context clock"},
 	"shared/client":   {"protocol", "context net"},
 
 	// mains and what stands in for AWS on one machine

@@ -121,7 +121,9 @@ func TestAuthorizeRefuses(t *testing.T) {
 		e.Headers = map[string]string{"authorization": "Bearer operator"}
 		e.MultiValueHeaders = nil
 	}
-	bare := func(e *events.APIGatewayCustomAuthorizerRequestTypeRequest) { e.Headers, e.MultiValueHeaders = nil, nil }
+	bare := func(e *events.APIGatewayCustomAuthorizerRequestTypeRequest) {
+		e.Headers, e.MultiValueHeaders = nil, nil
+	}
 	for _, change := range []func(*events.APIGatewayCustomAuthorizerRequestTypeRequest){
 		func(*events.APIGatewayCustomAuthorizerRequestTypeRequest) {}, twice, lower, bare,
 	} {

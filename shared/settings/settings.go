@@ -4,6 +4,7 @@ package settings
 
 import (
 	"fmt"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -136,4 +137,12 @@ func set(field any, value string) error {
 		return fmt.Errorf("no way to read into a %T", field)
 	}
 	return nil
+}
+
+// Version is the program's version as the Go toolchain stamped it: a tag, a commit, or "(devel)".
+func Version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
 }
