@@ -29,23 +29,60 @@ var agentEvents = []string{
 // contract U-81 names, and for a harness what it is always sent whatever its rooms. A deleted room has no audience (U-106), and
 // neither has anything for one who has left the workspace.
 func Covers(s *workspace.State, e protocol.Event, r Recipient) bool {
-	switch r.Kind {
+	a := Audience{s: s, r: r}
+	return a.Covers(e)
+}
+
+// Audience asks Covers of many events by one state, which must not change meanwhile.
+type Audience struct {
+	s *workspace.State
+	r Recipient
+	// rooms are those asked about so far; nil where they are not kept.
+	rooms map[string]bool
+}
+
+// NewAudience is the audience of the recipient by the state s.
+func NewAudience(s *workspace.State, r Recipient) *Audience {
+	return &Audience{s: s, r: r, rooms: map[string]bool{}}
+}
+
+// Covers says what Covers says.
+func (a *Audience) Covers(e protocol.Event) bool {
+	switch a.r.Kind {
 	case protocol.KindHarness:
-		if s.Harness(r.ID) == nil || slices.Contains(agentEvents, e.Type) && !s.Declares(r.ID, "agents") {
+		if a.s.Harness(a.r.ID) == nil || hidden(a.s, e, a.r) {
 			return false
 		}
-		if always(s, e, r) {
+		if always(a.s, e, a.r) {
 			return true
 		}
 	default:
-		if s.Person(r.ID) == nil {
+		if a.s.Person(a.r.ID) == nil {
 			return false
 		}
 	}
-	if e.SpaceID != "" {
-		return s.InRoom(s.Rooms[e.SpaceID], r.ID)
+	if e.SpaceID == "" {
+		return coversBare(a.s, e, a.r)
 	}
-	return coversBare(s, e, r)
+	in, known := a.rooms[e.SpaceID]
+	if !known {
+		in = a.s.InRoom(a.s.Rooms[e.SpaceID], a.r.ID)
+		if a.rooms != nil {
+			a.rooms[e.SpaceID] = in
+		}
+	}
+	return in
+}
+
+// Always says whether the event is one that a harness is sent whatever its rooms, by the state as of the event: a run may be
+// forgotten by the time that it is replayed.
+func Always(s *workspace.State, e protocol.Event, r Recipient) bool {
+	return r.Kind == protocol.KindHarness && !hidden(s, e, r) && always(s, e, r)
+}
+
+// hidden says whether the event is of a type that a harness is never sent until it declares agents.
+func hidden(s *workspace.State, e protocol.Event, r Recipient) bool {
+	return slices.Contains(agentEvents, e.Type) && !s.Declares(r.ID, "agents")
 }
 
 // FirstMember says whether the event opens a room with the recipient, or an agent of theirs, among its first members. The state

@@ -1,0 +1,116 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/chipschat/chips-aws/shared/engine"
+	"github.com/chipschat/chips-aws/shared/protocol"
+)
+
+// Cut closes a connection for good: its socket, after one try at a last frame (nil is none), and then its row. Where the socket cannot
+// be closed for now, nothing is sent on it any more and Sweep tries again; only when not even that could be written is it an error.
+func (s *Sessions) Cut(ctx context.Context, ws, connID string, code int, reason string, last []byte) error {
+	// This has to be done also, and above all, when the time of whoever found the connection wanting is over.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*s.c.Limits.PostTimeout)
+	defer cancel()
+	err := s.close(ctx, connID, code, reason, last)
+	if err == nil {
+		return s.forget(ctx, ws, connID)
+	}
+	s.c.Log.WarnContext(ctx, "a socket could not be closed", "workspace_id", ws, "connection_id", connID, "error", err)
+	s.mu.Lock()
+	delete(s.said, connID)
+	s.mu.Unlock()
+	conn, ok, err := s.get(ctx, ws, connID)
+	if err != nil || !ok {
+		return err
+	}
+	err = s.update(ctx, &conn, func(conn *Connection) bool {
+		conn.Sub, conn.Closing, conn.due = nil, true, s.c.Now()
+		return true
+	})
+	if errors.Is(err, errStopped) {
+		return nil
+	}
+	return err
+}
+
+// CutBehind cuts a consumer that is too slow, and tells it so if it still takes a frame (KEEP-3).
+func (s *Sessions) CutBehind(ctx context.Context, ws, connID string) error {
+	last := refusal(protocol.Refuse(protocol.TooFarBehind, "more frames wait for you than are kept: resume with since"), "").Frame
+	return s.Cut(ctx, ws, connID, closePolicy, "too far behind", last)
+}
+
+// close closes a socket; one that is gone is closed.
+func (s *Sessions) close(ctx context.Context, connID string, code int, reason string, last []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, s.c.Limits.PostTimeout)
+	defer cancel()
+	if err := s.c.Push.Close(ctx, connID, code, reason, last); err != nil && !errors.Is(err, ErrGone) {
+		return err
+	}
+	return nil
+}
+
+// CloseCredential closes the sockets that came by a credential which was taken back.
+func (s *Sessions) CloseCredential(ctx context.Context, workspace, credential string) error {
+	return s.closeAll(ctx, workspace, func(c Connection) bool { return c.Credential == credential })
+}
+
+// CloseHolder closes the sockets of a person or a harness that is gone.
+func (s *Sessions) CloseHolder(ctx context.Context, workspace, id string) error {
+	return s.closeAll(ctx, workspace, func(c Connection) bool { return c.Holder == id })
+}
+
+func (s *Sessions) closeAll(ctx context.Context, ws string, which func(Connection) bool) error {
+	list, err := s.List(ctx, ws)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, c := range list {
+		if which(c) {
+			errs = append(errs, s.Cut(ctx, ws, c.ID, closePolicy, "access was taken back", nil))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Sweep does what is due about connections: it closes those that could not be closed, and those whose replay has made no progress
+// for as long as a replay may stall.
+func (s *Sessions) Sweep(ctx context.Context) error {
+	var errs []error
+	for shard := range engine.DueShards {
+		rows, err := s.c.Rows.Due(ctx, shard, s.c.Now(), 100)
+		if err != nil {
+			return fmt.Errorf("read what is due: %w", err)
+		}
+		for _, row := range rows {
+			if ws, ok := strings.CutPrefix(row.PK, connectionsPK("")); ok {
+				errs = append(errs, s.overdue(ctx, ws, row.SK))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// overdue looks at one row again, as what is due may be told late, and cuts its connection.
+func (s *Sessions) overdue(ctx context.Context, ws, connID string) error {
+	row, ok, err := s.c.Rows.Get(ctx, connectionsPK(ws), connID)
+	if err != nil || !ok || row.Due.IsZero() || row.Due.After(s.c.Now()) {
+		return err
+	}
+	var conn Connection
+	if err := json.Unmarshal(row.Body, &conn); err != nil {
+		return fmt.Errorf("read connection %s: %w", connID, err)
+	}
+	code := CloseTryAgain
+	if conn.Closing {
+		code = closePolicy
+	}
+	return s.Cut(ctx, ws, connID, code, "try again", nil)
+}
