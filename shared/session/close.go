@@ -20,7 +20,7 @@ func (s *Sessions) Cut(ctx context.Context, ws, connID string, code int, reason 
 	defer cancel()
 	err := s.close(ctx, connID, code, reason, last)
 	if err == nil {
-		return s.forget(ctx, ws, connID)
+		return s.Forget(ctx, ws, connID)
 	}
 	s.c.Log.WarnContext(ctx, "a socket could not be closed", "workspace_id", ws, "connection_id", connID, "error", err)
 	s.mu.Lock()

@@ -47,7 +47,7 @@ func (s *Sessions) Replay(ctx context.Context, job Job) error {
 	case errors.Is(err, errStopped):
 		return r.stopped(ctx)
 	case errors.Is(err, ErrGone):
-		return s.forget(ctx, job.Workspace, conn.ID)
+		return s.Forget(ctx, job.Workspace, conn.ID)
 	case errors.Is(err, ErrBehind):
 		return s.CutBehind(ctx, job.Workspace, conn.ID)
 	}

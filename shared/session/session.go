@@ -28,13 +28,19 @@ type Replays interface {
 	Start(ctx context.Context, job Job) error
 }
 
-// Config is what Sessions are made of; Unordered and Limits may be left zero.
+// Credentials says whose a credential is, false when it was taken back.
+type Credentials interface {
+	Stands(ctx context.Context, id string) (workspace.Caller, bool, error)
+}
+
+// Config is what Sessions are made of; Unordered and Limits may be left zero, and Credentials too, where none is ever taken back.
 type Config struct {
-	Engine  Engine
-	Rows    engine.Rows
-	Push    Push
-	Replays Replays
-	Limits  Limits
+	Engine      Engine
+	Rows        engine.Rows
+	Push        Push
+	Replays     Replays
+	Credentials Credentials
+	Limits      Limits
 	// Server is what hello calls us.
 	Server protocol.Server
 	// Unordered says that the frames of one connection may be handled side by side and out of order: what a frame still under way
@@ -97,7 +103,8 @@ func New(c Config) *Sessions {
 	return &Sessions{c: c, said: map[string]time.Time{}, newest: map[string]string{}}
 }
 
-// Connect writes the row of a connection that is being opened, before its first frame.
+// Connect writes the row of a connection that is being opened, before its first frame. A *protocol.Error refuses the upgrade: the
+// credential was taken back meanwhile.
 func (s *Sessions) Connect(ctx context.Context, connID string, c workspace.Caller) error {
 	now := s.c.Now()
 	conn := Connection{
@@ -107,17 +114,28 @@ func (s *Sessions) Connect(ctx context.Context, connID string, c workspace.Calle
 	if err := s.put(ctx, &conn, engine.Absent); err != nil {
 		return fmt.Errorf("write connection %s: %w", connID, err)
 	}
+	if s.c.Credentials == nil {
+		return nil
+	}
+	// Asked after the row stands: who takes a credential back from here on finds the row.
+	_, stands, err := s.c.Credentials.Stands(ctx, c.Credential)
+	if err != nil {
+		return fmt.Errorf("look at credential %s again: %w", c.Credential, err)
+	}
+	if !stands {
+		return errors.Join(protocol.Refuse(protocol.Unauthorized, "the credential was taken back"), s.Forget(ctx, c.Workspace, connID))
+	}
 	return nil
 }
 
 // Disconnect takes the row of a closed connection away. It may be called twice or never: a row that is left over goes when a push
 // finds its socket gone, and at the end of its time.
 func (s *Sessions) Disconnect(ctx context.Context, connID string, c workspace.Caller) error {
-	return s.forget(ctx, c.Workspace, connID)
+	return s.Forget(ctx, c.Workspace, connID)
 }
 
-// forget deletes a connection's row.
-func (s *Sessions) forget(ctx context.Context, ws, connID string) error {
+// Forget deletes the row of a connection whose socket is gone.
+func (s *Sessions) Forget(ctx context.Context, ws, connID string) error {
 	s.mu.Lock()
 	delete(s.said, connID)
 	s.mu.Unlock()

@@ -1,0 +1,28 @@
+// Package fanout sends each event to the live subscriptions of its workspace. It is rung (Ring) by whatever sees commits: the
+// table's stream, the embedded table's feed, a queue that rings again.
+//
+// # A ring is a doorbell
+//
+// A stream delivers at least once and promises order only per item, so a ring means "workspace W has reached n" and nothing else. What
+// the ring carries is taken as a copy of the log where it fits, and read from the log where it does not. For each range a ring
+//
+//  1. reads the connections and writes behind = n into every replaying one: it may go live only from n on. One that went live meanwhile
+//     is taken as live.
+//  2. claims the range (claimed, n] in the cursor row F#<workspace>, before a frame is sent;
+//  3. sends to each live connection what is above its live_from and for it, in order; connections side by side;
+//  4. confirms done. While more rings wait, the next claim carries the done of the last.
+//
+// A range found claimed and not done, by anybody but ourselves, was cut short: what was sent of it is unknown. So the live
+// connections it was for are closed, and resume by since. The same goes for one push whose outcome is unknown. So nothing is sent twice
+// and nothing is missed. TestFanoutModel takes this through random interleavings with crashes, as models/fanout.py did on paper: a
+// cursor written after sending sends twice, and one written before, without the cut, loses.
+//
+// With no live connection below n there is nothing to send, nothing is folded and the cursor stays: whoever is live later was brought
+// to n by a replay, since its row was either marked in step 1 or written after the log had reached n.
+//
+// # What is sent
+//
+// A state per workspace is kept folded along the ranges. An event goes to who is covered just before or just after it (package
+// delivery), and is written once for all recipients who read it alike. An event that cannot be written raises an alarm and is passed
+// over. One bad connection never stops the others: each has its own deadline, and in the end is cut.
+package fanout

@@ -1,0 +1,155 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/chipschat/chips-aws/shared/delivery"
+	"github.com/chipschat/chips-aws/shared/protocol"
+	"github.com/chipschat/chips-aws/shared/session"
+	"github.com/chipschat/chips-aws/shared/workspace"
+)
+
+// target is a live connection and what it is to be sent: the frames of the events above from that are for it.
+type target struct {
+	conn   *session.Connection
+	to     delivery.Recipient
+	from   int64
+	covers bool
+	frames [][]byte
+}
+
+// render folds events in, gives each target its frames, and says whether there are any.
+func (w *worker) render(ctx context.Context, events []protocol.Event, live []*target) (some bool) {
+	for _, e := range events {
+		w.guard(ctx, e, func() error {
+			for _, t := range live {
+				t.covers = t.from < e.Seq && delivery.Covers(w.kept.state, e, t.to)
+			}
+			return nil
+		})
+		workspace.Evolve(w.kept.state, e)
+		frames := map[string][]byte{} // by the class of those who read it alike
+		for _, t := range live {
+			if t.from >= e.Seq {
+				continue
+			}
+			w.guard(ctx, e, func() error {
+				if !t.covers && !delivery.Covers(w.kept.state, e, t.to) && !delivery.FirstMember(w.kept.state, e, t.to) {
+					return nil
+				}
+				class := delivery.Class(e, t.to)
+				frame, ok := frames[class]
+				if !ok {
+					var err error
+					if frame, err = session.EventFrame(delivery.Render(w.kept.state, e, t.to)); err != nil {
+						return err
+					}
+					frames[class] = frame
+				}
+				t.frames = append(t.frames, frame)
+				some = true
+				return nil
+			})
+		}
+	}
+	return some
+}
+
+// guard runs what is done about one event, and lets no fault in it be the others'.
+func (w *worker) guard(ctx context.Context, e protocol.Event, do func() error) {
+	var err error
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+		if err != nil {
+			w.f.c.Logger.ErrorContext(ctx, "an event cannot be written and is passed over", "alarm", true,
+				"workspace_id", w.ws, "seq", e.Seq, "type", e.Type, "error", err)
+		}
+	}()
+	err = do()
+}
+
+// push sends each target its frames, side by side. An error means that a connection may go on with a hole: the range is not done.
+func (w *worker) push(ctx context.Context, live []*target) error {
+	var (
+		wg   sync.WaitGroup
+		sent atomic.Int64 // how many posts went well, of any
+		mu   sync.Mutex
+		errs []error
+	)
+	for _, t := range live {
+		if len(t.frames) == 0 {
+			continue
+		}
+		wg.Go(func() {
+			if err := w.pushTo(ctx, t, &sent); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// pushTo sends one target its frames in order. A connection that fails is ended here, so that it resumes by since.
+func (w *worker) pushTo(ctx context.Context, t *target, sent *atomic.Int64) error {
+	conns, id := w.f.c.Connections, t.conn.ID
+	// All of a range has a limit too, so that one slow consumer does not hold its workspace up.
+	rangeCtx, cancel := context.WithTimeout(ctx, 5*w.f.c.PostTimeout)
+	defer cancel()
+	for _, frame := range t.frames {
+		err := w.post(rangeCtx, id, frame, sent)
+		switch {
+		case err == nil:
+			continue
+		case errors.Is(err, session.ErrTooLarge):
+			w.f.c.Logger.ErrorContext(ctx, "a frame is too large and is passed over", "alarm", true,
+				"workspace_id", w.ws, "connection_id", id, "bytes", len(frame))
+			continue
+		case errors.Is(err, session.ErrGone):
+			return conns.Forget(ctx, w.ws, id)
+		case errors.Is(err, session.ErrBehind):
+			return conns.CutBehind(ctx, w.ws, id)
+		}
+		w.f.c.Logger.WarnContext(ctx, "a connection is cut: the outcome of a push is unknown", "workspace_id", w.ws,
+			"connection_id", id, "error", err)
+		return conns.Cut(ctx, w.ws, id, session.CloseTryAgain, "resume with since", nil)
+	}
+	return nil
+}
+
+// post sends one frame. Throttled, it tries again: for as long as a post may take while others get through, since it is this
+// consumer's fault then; and as long as the range may take while none does, since it is the account's.
+func (w *worker) post(ctx context.Context, connID string, frame []byte, sent *atomic.Int64) error {
+	start, before := w.f.c.Now(), sent.Load()
+	for wait := 20 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
+		one, cancel := context.WithTimeout(ctx, w.f.c.PostTimeout)
+		err := w.f.c.Push.Post(one, connID, frame)
+		cancel()
+		if err == nil {
+			sent.Add(1)
+		}
+		if !errors.Is(err, session.ErrThrottled) {
+			return err
+		}
+		if sent.Load() > before && w.f.c.Now().Sub(start) > w.f.c.PostTimeout {
+			return session.ErrBehind
+		}
+		t := time.NewTimer(wait/2 + rand.N(wait))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return session.ErrBehind // certainly not sent, and no more time for it
+		}
+	}
+}
