@@ -40,7 +40,7 @@ var table = map[string]row{
 	"shared/delivery":  {"protocol workspace", ""},
 
 	// owners of ports
-	"shared/engine":   {"protocol workspace", "context clock"},
+	"shared/engine":   {"protocol workspace", "context"},
 	"shared/auth":     {"protocol workspace engine", "context net"},
 	"shared/session":  {"protocol workspace delivery engine", "context"},
 	"shared/fanout":   {"protocol workspace delivery engine session", "context"},

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -18,6 +19,8 @@ import (
 // HTTP serves requests of an HTTP API (payload format 2.0, stage $default) with h. A request that cannot be read is a 400.
 func HTTP(h http.Handler) func(context.Context, events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
 	return func(ctx context.Context, e events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+		ctx, cancel := keepBack(ctx, time.Second) // to say that there was no time
+		defer cancel()
 		r, err := request(ctx, e)
 		if err != nil {
 			body := `{"code":"invalid_request","message":"the request cannot be read"}`
@@ -58,9 +61,7 @@ func request(ctx context.Context, e events.APIGatewayV2HTTPRequest) (*http.Reque
 		r.Host = e.RequestContext.DomainName
 	}
 	r.Header.Del("Host")
-	if r.Header.Get("X-Request-Id") == "" && e.RequestContext.RequestID != "" {
-		r.Header.Set("X-Request-Id", e.RequestContext.RequestID)
-	}
+	r.Header.Set("X-Request-Id", e.RequestContext.RequestID) // whatever the client sent: this one is in API Gateway's logs
 	return r, nil
 }
 

@@ -1,0 +1,85 @@
+package apigw
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/apigatewaymanagementapi"
+
+	"github.com/chipschat/chips-aws/shared/session"
+)
+
+// Push posts to sockets and closes them through the management API of one stage.
+type Push struct {
+	api     *apigatewaymanagementapi.Client
+	timeout time.Duration
+}
+
+// pushTimeout bounds one call: a half-dead peer may hold a post for longer than a Lambda lives.
+const pushTimeout = 2 * time.Second
+
+// NewPush makes a Push for endpoint, https://API.execute-api.REGION.amazonaws.com/STAGE. The SDK tries nothing again: whether a frame
+// may be sent twice is for the caller to decide.
+func NewPush(cfg aws.Config, endpoint string) *Push {
+	transport := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+		t.MaxIdleConnsPerHost = 64 // all posts go to one host, connections side by side
+	})
+	return &Push{
+		api: apigatewaymanagementapi.NewFromConfig(cfg, func(o *apigatewaymanagementapi.Options) {
+			o.BaseEndpoint = aws.String(endpoint)
+			o.Retryer = aws.NopRetryer{}
+			o.HTTPClient = transport
+		}),
+		timeout: pushTimeout,
+	}
+}
+
+// Post sends one frame. It answers session.ErrGone, ErrThrottled or ErrTooLarge, after which nothing was sent; after another error,
+// a deadline included, the frame may have been.
+func (p *Push) Post(ctx context.Context, connID string, frame []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	_, err := p.api.PostToConnection(ctx, &apigatewaymanagementapi.PostToConnectionInput{ConnectionId: &connID, Data: frame})
+	return pushError("posting to", connID, err)
+}
+
+// Close tries once to send last, where there is one, and deletes the connection. API Gateway gives the client 1000 whatever code and
+// reason are; the reason belongs into last. A connection that is gone already is closed.
+func (p *Push) Close(ctx context.Context, connID string, _ int, _ string, last []byte) error {
+	if last != nil {
+		if err := p.Post(ctx, connID, last); errors.Is(err, session.ErrGone) {
+			return nil
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	_, err := p.api.DeleteConnection(ctx, &apigatewaymanagementapi.DeleteConnectionInput{ConnectionId: &connID})
+	if err = pushError("deleting", connID, err); errors.Is(err, session.ErrGone) {
+		return nil
+	}
+	return err
+}
+
+// pushError tells by the status, which every answer has, and not by the error's name, which some front ends leave out.
+func pushError(doing, connID string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var response *awshttp.ResponseError
+	if errors.As(err, &response) {
+		switch response.HTTPStatusCode() {
+		case http.StatusGone:
+			return session.ErrGone
+		case http.StatusTooManyRequests:
+			return session.ErrThrottled
+		case http.StatusRequestEntityTooLarge:
+			return session.ErrTooLarge
+		}
+	}
+	return fmt.Errorf("%s connection %s: %w", doing, connID, err)
+}
