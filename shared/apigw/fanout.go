@@ -17,8 +17,8 @@ import (
 type Doorbell struct {
 	// Ring delivers what a workspace's log holds beyond its cursor. commits may be empty, repeated, out of order or have gaps.
 	Ring func(ctx context.Context, workspace string, commits []engine.Commit) error
-	// Commit reads a new commit item.
-	Commit func(image map[string]events.DynamoDBAttributeValue) (engine.Commit, error)
+	// Commit reads a new item; false where it is no commit.
+	Commit func(image map[string]events.DynamoDBAttributeValue) (engine.Commit, bool, error)
 	// Again has the workspace rung once more in a while.
 	Again func(ctx context.Context, workspace string) error
 	Log   *slog.Logger
@@ -126,9 +126,12 @@ func (d Doorbell) read(r DoorbellRecord) (bell, error) {
 	if pk, ok := r.Change.Keys["pk"]; ok && pk.DataType() == events.DataTypeString {
 		b.workspace = pk.String()
 	}
-	commit, err := d.Commit(r.Change.NewImage)
-	if err != nil {
+	commit, ok, err := d.Commit(r.Change.NewImage)
+	switch {
+	case err != nil:
 		return b, fmt.Errorf("reading the commit: %w", err)
+	case !ok:
+		return bell{}, nil
 	}
 	if commit.Workspace != b.workspace {
 		return b, errors.New("the commit is another workspace's than its key says")

@@ -41,12 +41,15 @@ func batch(t *testing.T, records ...string) DoorbellEvent {
 	return e
 }
 
-func readImage(image map[string]events.DynamoDBAttributeValue) (engine.Commit, error) {
+func readImage(image map[string]events.DynamoDBAttributeValue) (engine.Commit, bool, error) {
 	first, err := image["first"].Integer()
-	if err != nil || first == 0 {
-		return engine.Commit{}, errors.New("no commit")
+	switch {
+	case err != nil || first == 0:
+		return engine.Commit{}, false, errors.New("broken")
+	case first < 0:
+		return engine.Commit{}, false, nil
 	}
-	return engine.Commit{Workspace: image["pk"].String(), First: first}, nil
+	return engine.Commit{Workspace: image["pk"].String(), First: first}, true, nil
 }
 
 func TestFanoutRingsEachWorkspaceOnce(t *testing.T) {
@@ -79,6 +82,10 @@ func TestFanoutRingsEachWorkspaceOnce(t *testing.T) {
 		"an item that cannot be read rings all the same": {
 			records: []string{record("101", "ws_a", "0")},
 			want:    outcome{map[string][]int64{"ws_a": nil}, none, none},
+		},
+		"an item that is no commit rings nobody": {
+			records: []string{record("101", "ws_a", "-1")},
+			want:    outcome{map[string][]int64{}, none, none},
 		},
 		"a queue's message": {
 			records: []string{queued("m-1", `{"workspace_id":"ws_a"}`), queued("m-2", `not json`)},
