@@ -111,6 +111,26 @@ func (s *server) admin() client.API {
 	return client.API{URL: s.url, Credential: client.Bearer(adminToken)}
 }
 
+// cpu is how much processor time the server has used.
+func (s *server) cpu() (time.Duration, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	// After the name in parentheses: the state, and eleven numbers before those of time in user and in system, in hundredths of a second.
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0, errors.New("/proc has no times")
+	}
+	user, err := strconv.Atoi(fields[11])
+	if err != nil {
+		return 0, err
+	}
+	system, err := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * 10 * time.Millisecond, err
+}
+
 // memory answers a number of /proc/PID/status in MB: VmRSS is what the process has in memory, VmHWM the most it had.
 func (s *server) memory(field string) (float64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))

@@ -15,6 +15,7 @@ type unit string
 
 const (
 	millis  unit = "ms"
+	micros  unit = "us"
 	rate    unit = "/s"
 	mega    unit = "MB"
 	kilo    unit = "KB"
@@ -84,7 +85,7 @@ func (u unit) number(v float64) string {
 		return thousands(int64(math.Round(v)))
 	case u == count && v == math.Trunc(v):
 		return thousands(int64(v))
-	case u == mega && v >= 10:
+	case u == mega && v >= 10, u == micros:
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	}
 	return strconv.FormatFloat(v, 'f', 2, 64)

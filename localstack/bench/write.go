@@ -124,21 +124,26 @@ func (b *bench) write(ctx context.Context) error {
 			}
 			together = append(together, p)
 		}
-		one, err := b.writeOne(ctx, apart[1:2])
+		one, err := b.writeBy(ctx, s, "one socket", apart[1:2])
 		if err != nil {
 			return err
 		}
-		wide, err := b.writeMany(ctx, "64 sockets over 64 workspaces", apart, 5000, false)
+		wide, err := b.writeBy(ctx, s, "64 sockets over 64 workspaces", apart)
 		if err != nil {
 			return err
 		}
-		deep, err := b.writeMany(ctx, "64 sockets on one workspace", together, 1500, true)
+		deep, err := b.writeBy(ctx, s, "64 sockets on one workspace", together)
 		if err != nil {
 			return err
+		}
+		one[ackedP50].goal, wide[ackedRate].goal, deep[ackedRate].goal = 1, 5000, 1500
+		one[ackedP50] = one[ackedP50].against("raw sync", b.disk)
+		for _, r := range []*row{&one[ackedRate], &wide[ackedRate], &deep[ackedRate]} {
+			*r = r.against("raw syncs/s, one after another", 1000/b.disk)
 		}
 		rows = slices.Concat(one, wide, deep)
-		b.remember("append, 64 publishers over 64 logs", wide[0])
-		b.remember("append, 64 publishers on one log", deep[0])
+		b.remember("append, 64 publishers over 64 logs", wide[ackedRate])
+		b.remember("append, 64 publishers on one log", deep[ackedRate])
 		return nil
 	})
 	if err != nil {
@@ -150,53 +155,51 @@ func (b *bench) write(ctx context.Context) error {
 	return nil
 }
 
-func (b *bench) writeOne(ctx context.Context, at []place) ([]row, error) {
+// writers' rows, by their place.
+const (
+	ackedRate = iota
+	ackedP50
+	ackedP99
+	ackedCPU
+)
+
+// writeBy measures the writes of the people of some places, all at once.
+func (b *bench) writeBy(ctx context.Context, s *server, what string, at []place) ([]row, error) {
 	ws, hangUp, err := writers(ctx, at)
 	if err != nil {
 		return nil, err
 	}
 	defer hangUp()
-	p50 := row{what: "one socket, acked p50", unit: millis, goal: 1}
-	p99 := row{what: "one socket, acked p99", unit: millis}
+	rows := []row{
+		ackedRate: {what: what + ", acked", unit: rate, atLeast: true},
+		ackedP50:  {what: what + ", acked p50", unit: millis},
+		ackedP99:  {what: what + ", acked p99", unit: millis},
+		ackedCPU:  {what: what + ", server's processor time a write", unit: micros},
+	}
 	for i := range b.reps() + 1 {
-		_, took, err := load(ctx, ws, b.stretch()/2)
+		before, err := s.cpu()
 		if err != nil {
 			return nil, err
 		}
-		if i == 0 {
-			continue // warms up
-		}
-		p50.values = append(p50.values, ms(quantile(took, 0.5)))
-		p99.values = append(p99.values, ms(quantile(took, 0.99)))
-	}
-	return []row{p50.against("raw sync", b.disk), p99.against("raw sync", b.disk)}, dense(ws)
-}
-
-func (b *bench) writeMany(ctx context.Context, what string, at []place, goal float64, one bool) ([]row, error) {
-	ws, hangUp, err := writers(ctx, at)
-	if err != nil {
-		return nil, err
-	}
-	defer hangUp()
-	acked := row{what: what + ", acked", unit: rate, goal: goal, atLeast: true}
-	p50 := row{what: what + ", p50", unit: millis}
-	p99 := row{what: what + ", p99", unit: millis}
-	for i := range b.reps() + 1 {
 		perSecond, took, err := load(ctx, ws, b.stretch())
 		if err != nil {
 			return nil, err
 		}
-		if one {
-			if err := dense(ws); err != nil {
-				return nil, err
-			}
+		after, err := s.cpu()
+		if err != nil {
+			return nil, err
 		}
 		if i == 0 {
 			continue // warms up
 		}
-		acked.values = append(acked.values, perSecond)
-		p50.values = append(p50.values, ms(quantile(took, 0.5)))
-		p99.values = append(p99.values, ms(quantile(took, 0.99)))
+		for r, v := range []float64{perSecond, ms(quantile(took, 0.5)), ms(quantile(took, 0.99)), 1000 * ms(after-before) / float64(len(took))} {
+			rows[r].values = append(rows[r].values, v)
+		}
+		if at[0].workspace == at[len(at)-1].workspace {
+			if err := dense(ws); err != nil {
+				return nil, err
+			}
+		}
 	}
-	return []row{acked.against("one writer's raw syncs/s", 1000/b.disk), p50, p99}, nil
+	return rows, nil
 }
