@@ -18,6 +18,7 @@ type Log interface {
 	StateAt(ctx context.Context, workspace string, seq int64) (*workspace.State, error)
 	Commits(ctx context.Context, workspace string, from int64, limit int) ([]engine.Commit, error)
 	Head(ctx context.Context, workspace string) (engine.Commit, bool, error)
+	SnapshotIfDue(ctx context.Context, workspace string, seen ...engine.Commit) (bool, error)
 }
 
 // Connections are the sockets of a workspace; *session.Sessions is one, and says what these do.
@@ -36,8 +37,6 @@ type Config struct {
 	// Rows keep the cursors.
 	Rows engine.Rows
 	Push session.Push
-	// Done is called after a range with how far the workspace was sent, for what is done along the log; nil is nothing.
-	Done func(ctx context.Context, workspace string, seq int64)
 	// PostTimeout is how long one push may take before its outcome is unknown; 2 s by default.
 	PostTimeout time.Duration
 	// Workspaces is how many are kept folded, the last used ones; 256 by default.
@@ -176,8 +175,8 @@ func (w *worker) send(ctx context.Context, r *rings) (err error) {
 	if err := w.ranges(ctx, r); err != nil {
 		return fmt.Errorf("fan-out of %s up to %d: %w", w.ws, r.n, err)
 	}
-	if w.f.c.Done != nil {
-		w.f.c.Done(ctx, w.ws, r.n)
+	if _, err := w.f.c.Log.SnapshotIfDue(ctx, w.ws, r.commits...); err != nil {
+		w.f.c.Logger.WarnContext(ctx, "no snapshot could be written", "workspace_id", w.ws, "error", err)
 	}
 	return nil
 }

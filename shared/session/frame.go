@@ -140,7 +140,7 @@ func (s *Sessions) event(ctx context.Context, connID string, c workspace.Caller,
 		return refusal(bad, e.IdempotencyKey), nil
 	}
 	for try := 0; ; try++ {
-		out, err := s.c.Engine.Do(ctx, c.Workspace, workspace.Command{By: c, Draft: e})
+		out, err := s.c.Engine.Do(ctx, c.Workspace, workspace.Command{By: c, Connection: connID, Draft: e})
 		if err == nil {
 			ack := out.Ack()
 			ack.Frame = "ack"
