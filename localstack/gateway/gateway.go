@@ -55,7 +55,7 @@ func (g *Gateway) Sockets() int {
 	return len(g.sockets)
 }
 
-// Throttle has Post answer ErrThrottled for the connections that refuse says, none when it is nil. It is for tests.
+// Throttle has Post answer session.ErrThrottled for the connections that refuse says, none when it is nil. It is for tests.
 func (g *Gateway) Throttle(refuse func(connection string) bool) {
 	if refuse == nil {
 		g.throttle.Store(nil)

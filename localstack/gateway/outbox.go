@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/chipschat/chips-aws/shared/protocol"
+	"github.com/chipschat/chips-aws/shared/session"
 )
 
 // outbox is what waits to be written to a connection.
@@ -32,17 +33,17 @@ func (s *socket) enqueue(frame []byte, limit int) error {
 	switch {
 	case s.closing:
 		s.mu.Unlock()
-		return ErrGone
+		return session.ErrGone
 	case s.g.cfg.Faithful && limit > 0 && waiting >= s.g.cfg.BacklogFrames:
 		s.mu.Unlock()
-		return ErrThrottled // all that the management API can say
+		return session.ErrThrottled // all that the management API can say
 	case waiting >= s.g.cfg.BacklogFrames:
 		s.mu.Unlock()
 		s.cutBehind()
-		return ErrBehind
+		return session.ErrBehind
 	case limit > 0 && waiting > 0 && s.bytes+len(frame) > limit:
 		s.mu.Unlock()
-		return ErrThrottled
+		return session.ErrThrottled
 	}
 	s.queue = append(s.queue, frame)
 	s.bytes += len(frame)
@@ -81,7 +82,7 @@ func (s *socket) waitRoom(ctx context.Context) error {
 		select {
 		case <-room:
 		case <-ctx.Done():
-			return ErrThrottled
+			return session.ErrThrottled
 		}
 	}
 }

@@ -2,17 +2,10 @@ package gateway
 
 import (
 	"context"
-	"errors"
 
 	"github.com/coder/websocket"
-)
 
-// What Post answers, as the management API would.
-var (
-	ErrGone      = errors.New("the connection is gone")           // 410
-	ErrTooLarge  = errors.New("the frame is over 128 KB")         // 413
-	ErrThrottled = errors.New("the connection takes nothing now") // 429
-	ErrBehind    = errors.New("the connection is too far behind") // certain, and it has been cut
+	"github.com/chipschat/chips-aws/shared/session"
 )
 
 type pacedKey struct{}
@@ -24,18 +17,18 @@ const pacedFrames = 16
 // reader, which is not a reason to cut it. The socket function is called under one.
 func Paced(ctx context.Context) context.Context { return context.WithValue(ctx, pacedKey{}, true) }
 
-// Post sends a frame to a connection after those posted before. It does not wait for it to be written, but see Paced. ErrThrottled may be
-// cured by waiting; after ErrBehind and ErrGone nothing reaches the connection any more.
+// Post sends a frame to a connection after those posted before. It does not wait for it to be written, but see Paced. After
+// session.ErrBehind the connection has been cut, with the error frame.
 func (g *Gateway) Post(ctx context.Context, connection string, frame []byte) error {
 	if len(frame) > MessageLimit {
-		return ErrTooLarge
+		return session.ErrTooLarge
 	}
 	if refuse := g.throttle.Load(); refuse != nil && (*refuse)(connection) {
-		return ErrThrottled
+		return session.ErrThrottled
 	}
 	s := g.find(connection)
 	if s == nil {
-		return ErrGone
+		return session.ErrGone
 	}
 	if ctx.Value(pacedKey{}) != nil {
 		if err := s.waitRoom(ctx); err != nil {

@@ -13,6 +13,8 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/coder/websocket"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/chipschat/chips-aws/shared/session"
 )
 
 func TestAnswersAndPushesGoOutInTheOrderOfTheCalls(t *testing.T) {
@@ -42,14 +44,14 @@ func TestPost(t *testing.T) {
 	f := serve(t, Config{}, nil)
 	c := f.dial(nil)
 	ctx := t.Context()
-	if err := f.Post(ctx, "nobody", []byte("x")); !errors.Is(err, ErrGone) {
+	if err := f.Post(ctx, "nobody", []byte("x")); !errors.Is(err, session.ErrGone) {
 		t.Errorf("to nobody: %v", err)
 	}
-	if err := f.Post(ctx, c.id, make([]byte, MessageLimit+1)); !errors.Is(err, ErrTooLarge) {
+	if err := f.Post(ctx, c.id, make([]byte, MessageLimit+1)); !errors.Is(err, session.ErrTooLarge) {
 		t.Errorf("too large: %v", err)
 	}
 	f.Throttle(func(id string) bool { return id == c.id })
-	if err := f.Post(ctx, c.id, []byte("x")); !errors.Is(err, ErrThrottled) {
+	if err := f.Post(ctx, c.id, []byte("x")); !errors.Is(err, session.ErrThrottled) {
 		t.Errorf("throttled: %v", err)
 	}
 	f.Throttle(nil)
@@ -59,7 +61,7 @@ func TestPost(t *testing.T) {
 	if err := f.Close(ctx, c.id, 1008, strings.Repeat("long ", 50), []byte("last")); err != nil {
 		t.Error(err)
 	}
-	if err := f.Post(ctx, c.id, []byte("two")); !errors.Is(err, ErrGone) {
+	if err := f.Post(ctx, c.id, []byte("two")); !errors.Is(err, session.ErrGone) {
 		t.Errorf("after the close: %v", err)
 	}
 	if d := cmp.Diff([]string{"one", "last"}, c.wantClose(1008)); d != "" {
@@ -80,10 +82,10 @@ func TestAConsumerTooFarBehindIsCut(t *testing.T) {
 			t.Fatalf("frame %d behind: %v", i+2, err)
 		}
 	}
-	if err := f.Post(t.Context(), c.id, frame); !errors.Is(err, ErrBehind) {
+	if err := f.Post(t.Context(), c.id, frame); !errors.Is(err, session.ErrBehind) {
 		t.Fatalf("frame 21 behind: %v", err)
 	}
-	if err := f.Post(t.Context(), c.id, frame); !errors.Is(err, ErrGone) {
+	if err := f.Post(t.Context(), c.id, frame); !errors.Is(err, session.ErrGone) {
 		t.Fatalf("after the cut: %v", err)
 	}
 	if err := f.Post(t.Context(), neighbour.id, []byte("hi")); err != nil {
@@ -130,13 +132,13 @@ func TestPacedPostsWait(t *testing.T) {
 	}
 	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 	defer cancel()
-	if err := f.Post(short, c.id, frame); !errors.Is(err, ErrThrottled) {
+	if err := f.Post(short, c.id, frame); !errors.Is(err, session.ErrThrottled) {
 		t.Errorf("out of time: %v", err)
 	}
 	ended := make(chan error)
 	go func() { ended <- f.Post(ctx, c.id, frame) }()
 	_ = c.CloseNow()
-	if err := <-ended; !errors.Is(err, ErrGone) {
+	if err := <-ended; !errors.Is(err, session.ErrGone) {
 		t.Errorf("after the end: %v", err)
 	}
 }
@@ -150,7 +152,7 @@ func TestBytesThatWaitAreBounded(t *testing.T) {
 	for ; err == nil && taken < 1000; taken++ {
 		err = f.Post(t.Context(), c.id, frame)
 	}
-	if !errors.Is(err, ErrThrottled) {
+	if !errors.Is(err, session.ErrThrottled) {
 		t.Fatalf("after %d frames: %v", taken, err)
 	}
 	for range taken - 1 {

@@ -75,7 +75,11 @@ func (g *Gateway) admit(w http.ResponseWriter, r *http.Request) *socket {
 		g.cfg.Log.ErrorContext(ctx, "$connect failed", "connection", s.id, "error", err)
 		resp.StatusCode = http.StatusInternalServerError
 	}
-	if resp.StatusCode/100 != 2 {
+	switch {
+	case resp.StatusCode == http.StatusUnauthorized: // taken back meanwhile
+		refuse(w, resp.StatusCode, protocol.Refuse(protocol.Unauthorized, "the credential does not stand any more"))
+		return nil
+	case resp.StatusCode/100 != 2:
 		refuse(w, resp.StatusCode, protocol.Refuse(protocol.Internal, "the upgrade failed"))
 		return nil
 	}

@@ -46,6 +46,9 @@ func New(cfg Config) *Client {
 // It is 0 before the first, where Since was nil.
 func (c *Client) LastSeq() int64 { return c.handed.Load() }
 
+// Repeats is how many events came that had come before, and were dropped. A server that keeps its word sends none.
+func (c *Client) Repeats() int64 { return c.inbox.repeats.Load() }
+
 // Run keeps the client connected until ctx ends, and then answers ctx's error; or until the server refuses it for good (the credential
 // does not stand, no protocol version in common), and then answers that as a *protocol.Error. It may be called once.
 func (c *Client) Run(ctx context.Context) error {

@@ -149,6 +149,9 @@ func TestEventsComeOnceInOrderOverManySockets(t *testing.T) {
 	if len(h.events) > 0 {
 		t.Fatalf("handed %d twice", <-h.events)
 	}
+	if n := h.Repeats(); n != 3 {
+		t.Errorf("%d repeats, want 3", n)
+	}
 }
 
 // A client's own ack is not an event it was handed: the stream goes on from what it was handed.

@@ -18,6 +18,8 @@ type inbox struct {
 	room   chan struct{} // holds a token when half of it or more is free
 	// last is the seq of the newest event let in, where the next subscription starts; negative before that is known.
 	last atomic.Int64
+	// repeats counts what came and had been let in before.
+	repeats atomic.Int64
 }
 
 func newInbox(since *int64) *inbox {
@@ -32,6 +34,7 @@ func newInbox(since *int64) *inbox {
 // put lets an event in, drops it when it was let in before, and answers false when there was no room for it.
 func (b *inbox) put(ctx context.Context, e Event) bool {
 	if e.Seq <= b.last.Load() {
+		b.repeats.Add(1)
 		return true
 	}
 	select {
