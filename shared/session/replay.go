@@ -65,6 +65,8 @@ type replay struct {
 	// at is the seq up to which everything has been sent, and state the workspace as of it.
 	at    int64
 	state *workspace.State
+	// next is the part of the log that is being read ahead, nil when none is.
+	next <-chan part
 	// claimed says that a page was claimed by this run, up to claimedUpTo, last at claimedAt.
 	claimed     bool
 	claimedUpTo int64
@@ -126,27 +128,25 @@ func (r *replay) page(ctx context.Context) error {
 		}
 		r.state = state
 	}
-	commits, err := r.s.c.Engine.Commits(ctx, r.conn.Workspace, r.at+1, pageCommits)
-	if err != nil {
-		return err
+	if r.next == nil {
+		r.read(ctx, r.at)
 	}
-	var events []protocol.Event
-	for _, c := range commits {
-		if c.Last() <= r.at {
-			continue
-		}
-		some, err := c.Decode()
-		if err != nil {
-			return fmt.Errorf("log of %s: commit at %d: %w", c.Workspace, c.First, err)
-		}
-		events = append(events, some...)
+	part := <-r.next
+	r.next = nil
+	events := part.events
+	if part.err != nil {
+		return part.err
 	}
 	if len(events) == 0 {
 		return fmt.Errorf("log of %s: nothing after seq %d, yet there should be", r.conn.Workspace, r.at)
 	}
+	last := events[len(events)-1].Seq
+	if part.more { // read on while this part is written and sent
+		r.read(ctx, last)
+	}
 	// Membership is as of now, never older than the page: one who joins in it is in the room.
 	var covered []bool
-	err = r.s.c.Engine.Read(ctx, r.conn.Workspace, func(st *workspace.State) error {
+	err := r.s.c.Engine.Read(ctx, r.conn.Workspace, func(st *workspace.State) error {
 		covered = make([]bool, len(events))
 		audience := delivery.NewAudience(st, r.to)
 		for i, e := range events {
@@ -158,7 +158,6 @@ func (r *replay) page(ctx context.Context) error {
 		return err
 	}
 	frames := r.render(ctx, events, covered)
-	last := events[len(events)-1].Seq
 	for _, f := range frames {
 		// A page that takes long is claimed anew from time to time, so that nobody takes it for dead.
 		if now := r.s.c.Now(); !r.claimed || r.claimedUpTo != last || now.Sub(r.claimedAt) > r.s.c.Limits.Stall/2 {
@@ -175,6 +174,42 @@ func (r *replay) page(ctx context.Context) error {
 	return nil
 }
 
+// part is a part of the log: the events that follow a seq, and whether it is likely that there are more.
+type part struct {
+	events []protocol.Event
+	more   bool
+	err    error
+}
+
+// read has the part of the log after a seq read beside what goes on, into r.next.
+func (r *replay) read(ctx context.Context, after int64) {
+	next := make(chan part, 1)
+	r.next = next
+	go func() {
+		events, more, err := r.eventsAfter(ctx, after)
+		next <- part{events, more, err}
+	}()
+}
+
+func (r *replay) eventsAfter(ctx context.Context, after int64) (events []protocol.Event, more bool, err error) {
+	commits, err := r.s.c.Engine.Commits(ctx, r.conn.Workspace, after+1, pageCommits)
+	if err != nil || len(commits) == 0 {
+		return nil, false, err
+	}
+	events = make([]protocol.Event, 0, commits[len(commits)-1].Last()-after)
+	for _, c := range commits {
+		if c.Last() <= after {
+			continue
+		}
+		some, err := c.Decode()
+		if err != nil {
+			return nil, false, fmt.Errorf("log of %s: commit at %d: %w", c.Workspace, c.First, err)
+		}
+		events = append(events, some[max(0, after+1-c.First):]...)
+	}
+	return events, len(commits) > pageCommits/4, nil
+}
+
 // frame is n events on the wire, the last of them at seq last.
 type frame struct {
 	bytes []byte
@@ -186,9 +221,6 @@ type frame struct {
 func (r *replay) render(ctx context.Context, events []protocol.Event, covered []bool) []frame {
 	var frames []frame
 	for i, e := range events {
-		if e.Seq <= r.at {
-			continue
-		}
 		workspace.Evolve(r.state, e)
 		if !covered[i] && !delivery.Always(r.state, e, r.to) {
 			continue

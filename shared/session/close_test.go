@@ -1,0 +1,86 @@
+package session_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/chipschat/chips-aws/shared/session"
+)
+
+// Taking back a credential closes its sockets at once, and those alone; so does the end of a person or a harness.
+func TestClosingWhatWasTakenBack(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t)
+	other := w.scout
+	other.Credential = "tok_other"
+	a, b, c := w.connect(w.scout).hello("").subscribe(-1), w.connect(other).hello(""), w.connect(w.ledger).hello("")
+	if err := w.sessions.CloseCredential(ctx, w.ws, other.Credential); err != nil {
+		t.Fatal(err)
+	}
+	if w.push.code(b.id) != 1008 || b.state().ID != "" || w.push.code(a.id) != 0 || w.push.code(c.id) != 0 {
+		t.Errorf("closed with %d, %d, %d", w.push.code(a.id), w.push.code(b.id), w.push.code(c.id))
+	}
+	// A frame that was under way is not taken any more, though this process knew the connection.
+	if reply := b.frame(`{"frame":"event","event":{"type":"message.post","space_id":"` + w.room + `","text":"x","idempotency_key":"k"}}`); reply.Close != 1008 || reply.Frame != nil {
+		t.Errorf("a frame after it is answered %+v", reply)
+	}
+	if err := w.sessions.CloseHolder(ctx, w.ws, w.scout.ID); err != nil {
+		t.Fatal(err)
+	}
+	if w.push.code(a.id) != 1008 || a.state().ID != "" || w.push.code(c.id) != 0 || c.state().ID == "" {
+		t.Errorf("closed with %d, %d", w.push.code(a.id), w.push.code(c.id))
+	}
+}
+
+// A socket that cannot be closed is sent nothing more, takes no frames, and is closed by the sweep.
+func TestWhatCannotBeClosed(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t)
+	c := w.connect(w.scout).hello("").subscribe(-1)
+	w.push.onClose = func(string) error { return errUnknown }
+	if err := w.sessions.CloseCredential(ctx, w.ws, w.scout.Credential); err != nil {
+		t.Fatal(err)
+	}
+	row := c.state()
+	if !row.Closing || row.Sub != nil || row.IsLive() || row.IsReplaying() {
+		t.Errorf("the row is %+v", row)
+	}
+	if got, _ := w.sessions.Connected(ctx, w.ws, w.scout.ID); got {
+		t.Error("it counts as connected")
+	}
+	if reply := c.frame(`{"frame":"subscribe","workspace_id":"` + w.ws + `"}`); reply.Close != 1008 {
+		t.Errorf("a frame is answered %+v", reply)
+	}
+	if err := w.sessions.Sweep(ctx); err != nil || c.state().ID == "" {
+		t.Errorf("swept away though it is still open: %v", err)
+	}
+	w.push.onClose = nil
+	if err := w.sessions.Sweep(ctx); err != nil || w.push.code(c.id) != 1008 || c.state().ID != "" {
+		t.Errorf("swept: %v, closed with %d, row %+v", err, w.push.code(c.id), c.state())
+	}
+}
+
+// A replay whose runner died is cut when it has made no progress for a while, and not before.
+func TestSweepCutsAStalledReplay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := context.Background()
+		w := newWorld(t)
+		w.config.Replays = startFunc(func(context.Context, session.Job) error { return nil }) // it is lost
+		w.sessions = session.New(w.config)
+		c, fine := w.connect(w.arjun).hello(""), w.connect(w.priya).hello("").subscribe(-1)
+		c.subscribe(0)
+		time.Sleep(50 * time.Second)
+		if err := w.sessions.Sweep(ctx); err != nil || w.push.code(c.id) != 0 {
+			t.Fatalf("swept early: %v", err)
+		}
+		time.Sleep(11 * time.Second)
+		if err := w.sessions.Sweep(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if w.push.code(c.id) != 1013 || c.state().ID != "" || w.push.code(fine.id) != 0 || fine.state().ID == "" {
+			t.Errorf("closed with %d and %d", w.push.code(c.id), w.push.code(fine.id))
+		}
+	})
+}

@@ -1,0 +1,332 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chipschat/chips-aws/shared/protocol"
+	"github.com/chipschat/chips-aws/shared/session"
+	"github.com/chipschat/chips-aws/shared/workspace"
+)
+
+// shows is what events are, by type and, for messages, text.
+func shows(events []protocol.Event) []string {
+	var list []string
+	for _, e := range events {
+		switch d := e.Data.(type) {
+		case *protocol.MessagePost:
+			list = append(list, e.Type+" "+d.Text)
+		case *protocol.MessageNew:
+			list = append(list, e.Type+" "+d.Text)
+		case *protocol.MessageOverheard:
+			list = append(list, e.Type+" "+d.Text)
+		default:
+			list = append(list, e.Type)
+		}
+	}
+	return list
+}
+
+// covers: SUB-1, SUB-2, SUB-3, SUB-10, SUB-11, SUB-12, SUB-13, DLV-9, DLV-21
+func TestReplay(t *testing.T) {
+	w := newWorld(t)
+	since := w.head()
+	w.say(w.arjun, w.room, "@Scout one")
+	w.say(w.arjun, w.own, "two")
+	w.say(w.scout, w.room, "three")
+	for _, x := range []struct {
+		name  string
+		c     workspace.Caller
+		since int64
+		want  []string
+	}{
+		{"the owner", w.arjun, since, []string{"message.post @Scout one", "message.post two", "message.post three"}},
+		{"a member: nothing of a room she is not in", w.priya, since, []string{"message.post @Scout one", "message.post three"}},
+		{"the harness it is for", w.scout, since, []string{"message.new @Scout one", "message.post three"}},
+		{"another", w.ledger, since, []string{"message.overheard @Scout one", "message.overheard three"}},
+		{"from the middle", w.arjun, since + 1, []string{"message.post two", "message.post three"}},
+		{"from the head", w.arjun, since + 3, nil},
+		{"from past the head", w.arjun, since + 300, nil},
+		{"from now", w.arjun, -1, nil},
+	} {
+		c := w.connect(x.c).hello("").subscribe(x.since)
+		if diff := cmp.Diff(x.want, shows(c.events())); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", x.name, diff)
+		}
+		for _, raw := range w.push.sent(c.id) {
+			if !strings.HasPrefix(string(raw), `{"frame":"event","event":{`) {
+				t.Errorf("%s: a frame is %.40s", x.name, raw)
+			}
+		}
+		if sub := c.state().Sub; sub == nil || sub.State != session.Live || sub.LiveFrom != w.head() {
+			t.Errorf("%s: the subscription is %+v", x.name, sub)
+		}
+	}
+}
+
+// What is replayed goes by who is in the room now: a room that was lost does not come back, one that was joined comes whole.
+// covers: SUB-11, SUB-12
+func TestReplayGoesByMembershipNow(t *testing.T) {
+	w := newWorld(t)
+	since := w.head()
+	w.say(w.arjun, w.room, "in R")
+	w.say(w.arjun, w.own, "in Own")
+	w.do(w.arjun, workspace.DraftIn(w.own, &protocol.MemberAdded{ParticipantID: w.priya.ID}))
+	w.do(w.arjun, workspace.DraftIn(w.room, &protocol.MemberRemoved{ParticipantID: w.priya.ID}))
+	got := shows(w.connect(w.priya).hello("").subscribe(since).events())
+	if want := []string{"message.post in Own", "member.added"}; !slices.Equal(got, want) {
+		t.Errorf("she is replayed %q, want %q", got, want)
+	}
+	// Her harness's cancels and releases come whatever its rooms.
+	run := `{"frame":"event","event":{"type":"run.started","run_id":"run_01K4ZQPX000000000000000001","space_id":"` + w.room + `","idempotency_key":"s"}}`
+	w.connect(w.scout).hello("").frame(run)
+	since = w.head()
+	w.do(w.arjun, workspace.DraftIn(w.room, &protocol.SpaceDeleted{}))
+	got = shows(w.connect(w.scout).hello("").subscribe(since).events())
+	if want := []string{"run.cancel", "agent.released"}; !slices.Equal(got, want) {
+		t.Errorf("of a deleted room its harness is replayed %q, want %q", got, want)
+	}
+	if got = shows(w.connect(w.ledger).hello("").subscribe(since).events()); len(got) != 0 {
+		t.Errorf("of a deleted room another is replayed %q", got)
+	}
+}
+
+// covers: SUB-6, SUB-7, SUB-8, HEL-10
+func TestReplayInEventsFrames(t *testing.T) {
+	w := newWorld(t)
+	since := w.head()
+	w.fill(1234, "a short one")
+	w.fill(20, strings.Repeat("long ", 2000)) // 10 KB each
+	w.fill(2, strings.Repeat("x", 64<<10))
+	c := w.connect(w.arjun).hello(`,"accepts":["events"]`).subscribe(since)
+	next := since
+	for i, raw := range w.push.sent(c.id) {
+		if !strings.HasPrefix(string(raw), `{"frame":"events","events":[{`) {
+			t.Fatalf("frame %d is %.40s", i, raw)
+		}
+		events := eventsIn(t, raw)
+		if len(events) > 500 || len(raw) > 32<<10 && len(events) > 1 || len(raw) > 128<<10 {
+			t.Errorf("frame %d holds %d events in %d bytes", i, len(events), len(raw))
+		}
+		for _, e := range events {
+			if next++; e.Seq != next {
+				t.Fatalf("frame %d: seq %d after %d", i, e.Seq, next-1)
+			}
+		}
+	}
+	if next != w.head() {
+		t.Errorf("replayed to %d of %d", next, w.head())
+	}
+	small := newWorld(t, func(c *session.Config) { c.Limits = session.Limits{EventsPerFrame: 500, FrameBytes: 120 << 10} })
+	since = small.head()
+	small.fill(1100, "")
+	c = small.connect(small.arjun).hello(`,"accepts":["events"]`).subscribe(since)
+	for i, raw := range small.push.sent(c.id) {
+		if n := len(eventsIn(t, raw)); n > 500 {
+			t.Errorf("frame %d holds %d events", i, n)
+		}
+	}
+}
+
+func TestSubscribeRefused(t *testing.T) {
+	w := newWorld(t)
+	c := w.connect(w.arjun).hello("")
+	other := protocol.NewID(protocol.PrefixWorkspace, time.Unix(1, 0), [10]byte{9})
+	for frame, code := range map[string]protocol.Code{
+		`{"frame":"subscribe","workspace_id":"` + other + `"}`:            protocol.Forbidden,
+		`{"frame":"subscribe","workspace_id":"` + w.ws + `","since":-1}`:  protocol.InvalidFrame,
+		`{"frame":"subscribe","workspace_id":"` + w.ws + `","since":1.5}`: protocol.InvalidFrame,
+		`{"frame":"subscribe","workspace_id":"` + w.ws + `","since":"1"}`: protocol.InvalidFrame,
+		`{"frame":"subscribe"}`: protocol.InvalidFrame,
+	} {
+		reply := c.frame(frame)
+		if e := answer[protocol.ErrorFrame](t, reply.Frame); e.Code != code || reply.Close != 0 {
+			t.Errorf("%s is answered %s", frame, reply.Frame)
+		}
+	}
+	if c.state().Sub != nil {
+		t.Error("there is a subscription")
+	}
+	c.frame(fmt.Sprintf(`{"frame":"subscribe","workspace_id":%q,"since":%d,"SINCE":0}`, w.ws, w.head()))
+	if c.state().Sub == nil || len(w.push.sent(c.id)) != 0 {
+		t.Error("a since in another case was read")
+	}
+}
+
+// A second subscribe replaces the first; who ran the first stops, and its job run late does nothing.
+func TestSecondSubscribe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var jobs []session.Job
+		w.config.Replays = startFunc(func(_ context.Context, job session.Job) error { jobs = append(jobs, job); return nil })
+		w.sessions = session.New(w.config)
+		since := w.head()
+		w.fill(30, "x")
+		c := w.connect(w.arjun).hello("").subscribe(since)
+		// The first is at its tenth frame when the second comes.
+		var once atomic.Bool
+		second := make(chan struct{})
+		w.push.onPost = func(string, []byte) error {
+			if len(w.push.sent(c.id)) == 10 && once.CompareAndSwap(false, true) {
+				c.subscribe(since + 20)
+				go func() {
+					if err := w.sessions.Replay(context.Background(), jobs[1]); err != nil {
+						t.Error(err)
+					}
+					close(second)
+				}()
+				time.Sleep(time.Second) // the push is still under way
+			}
+			return nil
+		}
+		if err := w.sessions.Replay(context.Background(), jobs[0]); err != nil {
+			t.Fatal(err)
+		}
+		<-second
+		if err := w.sessions.Replay(context.Background(), jobs[0]); err != nil {
+			t.Fatal(err)
+		}
+		var got []int64
+		for _, e := range c.events() {
+			got = append(got, e.Seq-since)
+		}
+		want := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("sent (-want +got):\n%s", diff)
+		}
+		if sub := c.state().Sub; sub.State != session.Live || sub.LiveFrom != w.head() {
+			t.Errorf("the subscription is %+v", sub)
+		}
+	})
+}
+
+type startFunc func(context.Context, session.Job) error
+
+func (f startFunc) Start(ctx context.Context, job session.Job) error { return f(ctx, job) }
+
+// A replay that runs out of time hands on from where it is, and no run does it twice.
+func TestReplayHandsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var jobs []session.Job
+		w.config.Replays = startFunc(func(_ context.Context, job session.Job) error { jobs = append(jobs, job); return nil })
+		w.config.Limits.HandOver = 10 * time.Second
+		w.sessions = session.New(w.config)
+		since := w.head()
+		w.fill(3500, "x")
+		w.push.onPost = func(string, []byte) error { time.Sleep(10 * time.Millisecond); return nil }
+		c := w.connect(w.arjun).hello("").subscribe(since)
+		runs := 0
+		for ; len(jobs) > 0; runs++ {
+			job := jobs[0]
+			jobs = jobs[1:]
+			for range 2 { // Lambda may invoke it twice
+				ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+				if err := w.sessions.Replay(ctx, job); err != nil {
+					t.Fatal(err)
+				}
+				cancel()
+			}
+		}
+		if runs < 3 {
+			t.Errorf("it took %d runs", runs)
+		}
+		events := c.events()
+		for i, e := range events {
+			if e.Seq != since+int64(i)+1 {
+				t.Fatalf("event %d has seq %d", i, e.Seq-since)
+			}
+		}
+		if len(events) != 3500 || c.state().Sub.State != session.Live {
+			t.Errorf("%d events, %+v", len(events), c.state().Sub)
+		}
+	})
+}
+
+// Throttling slows a replay and does not cut it, also across a hand-over; a consumer that takes nothing for long is cut as too slow.
+// covers: KEEP-3, KEEP-4, KEEP-6
+func TestReplayThrottled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		since := w.head()
+		w.fill(50, "x")
+		n := 0
+		w.push.onPost = func(string, []byte) error {
+			if n++; n%3 != 0 {
+				return session.ErrThrottled
+			}
+			return nil
+		}
+		c := w.connect(w.arjun).hello("").subscribe(since)
+		if got := len(c.events()); got != 50 || c.state().Sub.State != session.Live {
+			t.Errorf("%d events, %+v", got, c.state().Sub)
+		}
+		w.push.onPost = func(string, []byte) error { return session.ErrBehind }
+		began := time.Now()
+		slow := w.connect(w.arjun).hello("").subscribe(since)
+		frames := w.push.sent(slow.id)
+		if len(frames) != 1 || w.push.code(slow.id) != 1008 || slow.state().ID != "" {
+			t.Fatalf("%d frames, closed with %d, row %+v", len(frames), w.push.code(slow.id), slow.state())
+		}
+		if e := answer[protocol.ErrorFrame](t, frames[0]); e.Code != protocol.TooFarBehind || e.IdempotencyKey != "" {
+			t.Errorf("its last frame is %s", frames[0])
+		}
+		if took := time.Since(began); took < 20*time.Second || took > 2*time.Minute {
+			t.Errorf("it was cut after %v", took)
+		}
+	})
+}
+
+// A socket that is gone ends its replay, and one whose push has no known outcome is closed: it resumes by since.
+func TestReplayEnds(t *testing.T) {
+	for _, x := range []struct {
+		err  error
+		code int
+	}{{session.ErrGone, 0}, {errUnknown, 1013}, {context.DeadlineExceeded, 1013}} {
+		w := newWorld(t)
+		since := w.head()
+		w.fill(10, "x")
+		c := w.connect(w.arjun).hello("")
+		w.push.onPost = func(string, []byte) error {
+			if len(w.push.sent(c.id)) == 4 {
+				return x.err
+			}
+			return nil
+		}
+		_, err := w.sessions.Frame(context.Background(), c.id, c.c, fmt.Appendf(nil, `{"frame":"subscribe","workspace_id":%q,"since":%d}`, w.ws, since))
+		if (x.code != 0) != (err != nil) || x.code != 0 && !errors.Is(err, x.err) {
+			t.Errorf("%v: answered %v", x.err, err)
+		}
+		if len(c.events()) != 4 || w.push.code(c.id) != x.code || c.state().ID != "" {
+			t.Errorf("%v: %d events, closed with %d, row %+v", x.err, len(c.events()), w.push.code(c.id), c.state())
+		}
+	}
+}
+
+// A frame no transport takes is passed over; all others come.
+func TestReplayPassesOverWhatIsTooLarge(t *testing.T) {
+	w := newWorld(t)
+	since := w.head()
+	w.fill(5, "x")
+	w.fill(1, strings.Repeat("x", 60<<10))
+	w.fill(5, "x")
+	w.push.onPost = func(_ string, frame []byte) error {
+		if len(frame) > 50<<10 {
+			return session.ErrTooLarge
+		}
+		return nil
+	}
+	c := w.connect(w.arjun).hello("").subscribe(since)
+	if got := len(c.events()); got != 10 || c.state().Sub.State != session.Live {
+		t.Errorf("%d events, %+v", got, c.state().Sub)
+	}
+}
