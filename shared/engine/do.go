@@ -59,13 +59,13 @@ type verdict struct {
 func (g *Engine) Do(ctx context.Context, ws string, cmd workspace.Command) (Outcome, error) {
 	a, err := g.attempt(ctx, ws, cmd)
 	if err != nil {
-		return Outcome{}, g.noAnswer(ctx, err)
+		return Outcome{}, noAnswer(ctx, err)
 	}
 	w := g.workspace(ws)
 	for {
 		v := w.submit(a)
 		if v.err != nil {
-			return Outcome{}, g.noAnswer(ctx, v.err)
+			return Outcome{}, noAnswer(ctx, v.err)
 		}
 		if v.commit != nil {
 			return a.outcome(*v.commit)
@@ -73,7 +73,7 @@ func (g *Engine) Do(ctx context.Context, ws string, cmd workspace.Command) (Outc
 		c, ok, err := w.find(ctx, a, v.found)
 		switch {
 		case err != nil:
-			return Outcome{}, g.noAnswer(ctx, err)
+			return Outcome{}, noAnswer(ctx, err)
 		case ok:
 			return a.outcome(c)
 		case v.refusal != nil:
@@ -137,11 +137,11 @@ func (a *attempt) outcome(c Commit) (Outcome, error) {
 }
 
 // noAnswer is err as Do answers it.
-func (g *Engine) noAnswer(ctx context.Context, err error) error {
-	if errors.Is(err, ErrBusy) {
-		return err
-	}
-	if errors.Is(err, ErrThrottled) || ctx.Err() != nil {
+func noAnswer(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w: %w: %w", ErrBusy, context.Cause(ctx), err)
+	case errors.Is(err, ErrThrottled) && !errors.Is(err, ErrBusy):
 		return fmt.Errorf("%w: %w", ErrBusy, err)
 	}
 	return err

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/chipschat/chips-aws/shared/workspace"
 )
+
+var errOutOfTime = errors.New("nobody waits any more")
 
 // maxChain is how many commits go down in one Append at most.
 const maxChain = 100
@@ -32,7 +35,7 @@ func (w *warm) submit(a *attempt) verdict {
 	case v := <-a.verdict:
 		return v
 	default:
-		return verdict{err: fmt.Errorf("%w: %w", ErrBusy, context.Cause(a.ctx))}
+		return verdict{err: errOutOfTime}
 	}
 }
 

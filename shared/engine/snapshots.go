@@ -120,7 +120,7 @@ func (g *Engine) fill(ctx context.Context, ws string, seq int64) error {
 	}
 	f.keys.most = 1
 	for more := true; more; {
-		if more, err = g.page(ctx, &f); err != nil {
+		if more, err = g.page(ctx, &f, int(min(pageCommits, g.span()/2))); err != nil {
 			return err
 		}
 		if n := f.commits - f.last.Commits; n >= g.span()/2 || !more && n >= g.o.SnapshotEvery {

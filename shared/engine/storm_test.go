@@ -1,33 +1,11 @@
 package engine_test
 
 import (
-	"os"
 	"testing"
 	"testing/synctest"
 
-	"github.com/chipschat/chips-aws/shared/embedded"
-	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/porttest"
 )
-
-// memoryDir is a folder that is gone with the test, in memory where the system has such: what is tested here is not the disk.
-func memoryDir(t testing.TB) string {
-	dir, err := os.MkdirTemp("/dev/shm", "chips")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
-func open(t testing.TB) engine.Table {
-	table, err := embedded.Open(memoryDir(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { table.Close() })
-	return table
-}
 
 // covers: WRT-6, WRT-12
 func TestStorm(t *testing.T) {
@@ -47,5 +25,4 @@ func TestStorm(t *testing.T) {
 			t.Errorf("%s never happened", fault)
 		}
 	}
-	t.Log(seen)
 }

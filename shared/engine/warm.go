@@ -122,7 +122,7 @@ func (w *warm) load(ctx context.Context) error {
 	}
 	f.keys = recent{from: f.state.Seq, most: w.engine.o.Keys}
 	for more := true; more; {
-		if more, err = w.engine.page(ctx, &f); err != nil {
+		if more, err = w.engine.page(ctx, &f, pageCommits); err != nil {
 			return err
 		}
 	}
@@ -133,8 +133,8 @@ func (w *warm) load(ctx context.Context) error {
 }
 
 // page folds in one page of the log after a fold, and says whether there is likely to be another.
-func (g *Engine) page(ctx context.Context, f *fold) (more bool, err error) {
-	commits, err := g.table.Commits(ctx, f.state.ID, f.state.Seq+1, pageCommits)
+func (g *Engine) page(ctx context.Context, f *fold, limit int) (more bool, err error) {
+	commits, err := g.table.Commits(ctx, f.state.ID, f.state.Seq+1, limit)
 	if err != nil {
 		return false, fmt.Errorf("read log of %s: %w", f.state.ID, err)
 	}
@@ -147,7 +147,7 @@ func (g *Engine) page(ctx context.Context, f *fold) (more bool, err error) {
 		size += c.size()
 	}
 	// A page may also be cut at about 1 MB of what is stored. One that is far below both bounds is the last.
-	return f.state.Seq > before && (len(commits) == pageCommits || size > 256<<10), nil
+	return f.state.Seq > before && (len(commits) == limit || size > 256<<10), nil
 }
 
 // seq is how far the workspace is folded, -1 when it is not.
