@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -91,7 +92,7 @@ func checkChain(t *testing.T, want, got map[string]string, table *watched, g *en
 	}
 	log := logOf(t, table, "ws_1")
 	err := g.Read(t.Context(), "ws_1", func(s *workspace.State) error {
-		if diff := cmp.Diff(folded(t, log, 1000), s); diff != "" {
+		if diff := cmp.Diff(folded(t, log), s); diff != "" {
 			t.Errorf("state (-log +engine):\n%s", diff)
 		}
 		return nil
@@ -227,25 +228,32 @@ func TestReadDuringChain(t *testing.T) {
 	})
 }
 
+// Many writers of one workspace share appends, each of which takes its time.
 func TestGroupCommit(t *testing.T) {
 	const writers, each = 64, 20
-	table := watch(t)
-	g := start(table, engine.Options{})
-	do(t, g, openRoom("open", "spc_1"))
-	table.counted()
-	var wg sync.WaitGroup
-	for w := range writers {
-		wg.Go(func() {
-			for i := range each {
-				do(t, g, post(fmt.Sprintf("%d.%d", w, i), "Ship it."))
-			}
-		})
-	}
-	wg.Wait()
-	if n := len(logOf(t, table, "ws_1")); n != 1+writers*each {
-		t.Errorf("%d commits", n)
-	}
-	if n := table.counted()["Append"]; n > writers*each/4 {
-		t.Errorf("%d Append calls for %d commits", n, writers*each)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		table := watch(t)
+		g := start(table, engine.Options{})
+		do(t, g, openRoom("open", "spc_1"))
+		table.counted()
+		table.append = func(ctx context.Context, appends []engine.Append) ([]engine.Result, error) {
+			time.Sleep(time.Millisecond)
+			return table.Table.Append(ctx, appends)
+		}
+		var wg sync.WaitGroup
+		for w := range writers {
+			wg.Go(func() {
+				for i := range each {
+					do(t, g, post(fmt.Sprintf("%d.%d", w, i), "Ship it."))
+				}
+			})
+		}
+		wg.Wait()
+		if n := len(logOf(t, table, "ws_1")); n != 1+writers*each {
+			t.Errorf("%d commits", n)
+		}
+		if n := table.counted()["Append"]; n > 3*each {
+			t.Errorf("%d Append calls for %d commits", n, writers*each)
+		}
+	})
 }

@@ -192,7 +192,7 @@ func logOf(t testing.TB, table engine.Table, ws string) []engine.Commit {
 }
 
 // folded is the state folded from the first event on, by nothing but the log.
-func folded(t testing.TB, log []engine.Commit, seq int64) *workspace.State {
+func folded(t testing.TB, log []engine.Commit) *workspace.State {
 	t.Helper()
 	s := workspace.New("ws_1")
 	for _, c := range log {
@@ -201,9 +201,7 @@ func folded(t testing.TB, log []engine.Commit, seq int64) *workspace.State {
 			t.Fatal(err)
 		}
 		for _, e := range events {
-			if e.Seq <= seq {
-				workspace.Evolve(s, e)
-			}
+			workspace.Evolve(s, e)
 		}
 	}
 	return s
