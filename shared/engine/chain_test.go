@@ -73,12 +73,15 @@ func chained(t *testing.T, o engine.Options, chain func(*watched, []engine.Appen
 }
 
 // foreign writes a commit of somebody else's at a slot.
-func foreign(t *testing.T, table engine.Table, first int64, cmd workspace.Command) {
-	raw, err := cmd.Draft.AppendStored(nil)
-	if err != nil {
-		t.Error(err)
+func foreign(t *testing.T, table engine.Table, first int64, cmds ...workspace.Command) {
+	c := engine.Commit{Workspace: "ws_1", First: first, TS: now, Nonce: [10]byte{byte(first)}}
+	for _, cmd := range cmds {
+		raw, err := cmd.Draft.AppendStored(nil)
+		if err != nil {
+			t.Error(err)
+		}
+		c.Events = append(c.Events, raw)
 	}
-	c := engine.Commit{Workspace: "ws_1", First: first, TS: now, Events: [][]byte{raw}, Nonce: [10]byte{byte(first)}}
 	results, err := table.Append(context.Background(), []engine.Append{{Commit: c}})
 	if err != nil || !results[0].Written {
 		t.Errorf("foreign commit: %+v, %v", results, err)
@@ -118,7 +121,8 @@ func TestChain(t *testing.T) {
 	})
 }
 
-// A chain fails from its first commit that lost its slot on; what was decided on that is decided again on what is committed.
+// A chain fails from its first commit that lost its slot on; what was decided on that is decided again on what is committed. What won
+// is as long here as what lost, so that a state that still had that in it would not show by its seq.
 func TestChainLosesInTheMiddle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table, g, got := chained(t, engine.Options{}, func(table *watched, appends []engine.Append) ([]engine.Result, error) {
@@ -126,23 +130,46 @@ func TestChainLosesInTheMiddle(t *testing.T) {
 				t.Errorf("a chain of %d", len(appends))
 			}
 			results, err := table.Table.Append(t.Context(), appends[:1])
-			foreign(t, table.Table, 3, openRoom("", "spc_2"))
+			foreign(t, table.Table, 3, openRoom("", "spc_2"), rename("", "closed"))
 			rest, _ := table.Table.Append(t.Context(), appends[1:])
 			return append(results, rest...), err
-		}, openRoom("a", "spc_1"), openRoom("b", "spc_2"), openRoom("c", "spc_3"), post("d", "Ship it."))
-		checkChain(t, map[string]string{"gate": "1", "a": "2", "b": "invalid_event", "c": "4", "d": "5"}, got, table, g)
+		}, openRoom("a", "spc_1"), openRoom("b", "spc_2"), post("c", "Ship it."), openRoom("d", "spc_3"))
+		checkChain(t, map[string]string{"gate": "1", "a": "2", "b": "invalid_event", "c": "5", "d": "invalid_event"}, got, table, g)
 	})
 }
 
-// What was refused because of a commit that was on its way, and then lost, was not refused.
+// What was refused because of a commit that was on its way, and then lost, was not refused: not when it was decided first, and not
+// when it was decided again behind it.
 func TestRefusedByWhatLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		evenSo := by("b", "spc_1", &protocol.SpaceOpened{Title: "even so"})
 		table, g, got := chained(t, engine.Options{}, func(table *watched, appends []engine.Append) ([]engine.Result, error) {
-			foreign(t, table.Table, 2, rename("", "closed"))
+			table.append = func(_ context.Context, appends []engine.Append) ([]engine.Result, error) {
+				table.append = nil
+				foreign(t, table.Table, 3, rename("", "closed"))
+				return table.Table.Append(t.Context(), appends)
+			}
+			foreign(t, table.Table, 2, rename("", "Other"))
 			return table.Table.Append(t.Context(), appends)
-		}, openRoom("a", "spc_1"), evenSo, post("c", "Ship it."))
-		checkChain(t, map[string]string{"gate": "1", "a": "invalid_event", "b": "4", "c": "3"}, got, table, g)
+		}, openRoom("a", "spc_1"), evenSo)
+		checkChain(t, map[string]string{"gate": "1", "a": "invalid_event", "b": "4"}, got, table, g)
+	})
+}
+
+// Where an attempt finds that an earlier version of its commit has landed, what was decided on the later one is decided again.
+func TestLandsAsAnEarlierVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table, g, got := chained(t, engine.Options{}, func(table *watched, appends []engine.Append) ([]engine.Result, error) {
+			raw, err := rename("", "closed").Draft.AppendStored(nil)
+			if err != nil {
+				t.Error(err)
+			}
+			earlier := appends[0]
+			earlier.Commit.Events = [][]byte{raw}
+			_, _ = table.Table.Append(t.Context(), []engine.Append{earlier})
+			return table.Table.Append(t.Context(), appends)
+		}, rename("a", "Other"), openRoom("b", "spc_1"))
+		checkChain(t, map[string]string{"gate": "1", "a": "2", "b": "invalid_event"}, got, table, g)
 	})
 }
 

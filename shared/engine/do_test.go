@@ -31,6 +31,13 @@ func TestAcks(t *testing.T) {
 	rotated.By.Credential = "dev_2"
 	other := openRoom("k1", "spc_9")
 	other.By.ID = "usr_2"
+	files := func() workspace.Command {
+		replaces := map[string]string{}
+		for _, id := range "abcdefgh" {
+			replaces["att_"+string(id)] = "att_" + string(id-1)
+		}
+		return by("k5", "spc_1", &protocol.MessagePost{Replaces: replaces})
+	}
 	asAgent := openRoom("k1", "spc_1")
 	asAgent.Draft.Actor = protocol.Actor{Kind: protocol.KindAgent, ID: "agt_1"}
 	for _, c := range []struct {
@@ -48,7 +55,9 @@ func TestAcks(t *testing.T) {
 		{"a message", post("k2", "Ship it."), protocol.Ack{IdempotencyKey: "k2", Seq: 4}},
 		{"without a key", post("", "Ship it."), protocol.Ack{Seq: 5}},
 		{"without a key again", post("", "Ship it."), protocol.Ack{Seq: 6}},
-		{"nothing to do", rename("k3", "Acme"), protocol.Ack{IdempotencyKey: "k3", Seq: 6, Duplicate: true}},
+		{"files", files(), protocol.Ack{IdempotencyKey: "k5", Seq: 7}},
+		{"the same files", files(), protocol.Ack{IdempotencyKey: "k5", Seq: 7, Duplicate: true}},
+		{"nothing to do", rename("k3", "Acme"), protocol.Ack{IdempotencyKey: "k3", Seq: 7, Duplicate: true}},
 		{"nothing to do, but it was this key's", rename("k0", "Acme"), protocol.Ack{IdempotencyKey: "k0", Seq: 1, Duplicate: true}},
 	} {
 		if diff := cmp.Diff(c.want, ack(c.cmd)); diff != "" {
@@ -57,7 +66,7 @@ func TestAcks(t *testing.T) {
 	}
 	// Nothing to do has not used the key up.
 	do(t, g, rename("k4", "Other"))
-	if ack := ack(rename("k3", "Acme")); ack.Duplicate || ack.Seq != 8 {
+	if ack := ack(rename("k3", "Acme")); ack.Duplicate || ack.Seq != 9 {
 		t.Errorf("the key that had nothing to do: %+v", ack)
 	}
 }

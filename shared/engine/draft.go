@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/chipschat/chips-aws/shared/protocol"
 	"github.com/chipschat/chips-aws/shared/workspace"
 )
@@ -14,18 +12,11 @@ import (
 // maxCommit is how many bytes of events one commit holds at most.
 const maxCommit = 256 << 10
 
-// payload is a hash of what was sent, the key left out, however its fields were ordered.
+// payload is a hash of what was sent, the key left out.
 func payload(draft protocol.Event) ([16]byte, error) {
-	raw, err := draft.AppendStored(nil)
-	if err != nil {
-		return [16]byte{}, err
-	}
-	canonical := jsontext.Value(raw)
-	if err := canonical.Canonicalize(); err != nil {
-		return [16]byte{}, err
-	}
-	sum := sha256.Sum256(canonical)
-	return [16]byte(sum[:16]), nil
+	raw, err := draft.AppendStored(nil) // the same draft always alike
+	sum := sha256.Sum256(raw)
+	return [16]byte(sum[:16]), err
 }
 
 // draft decides an attempt's command on a state, and makes the commit that would follow the state. A refusal is the rules'; an

@@ -202,15 +202,10 @@ func replace(t testing.TB, table engine.Table, row engine.Row) {
 
 // A snapshot of several parts, whose writing is cut short after each of them.
 func TestSnapshotCutShort(t *testing.T) {
-	random := rand.NewChaCha8([32]byte{1})
 	table := watch(t)
 	g := start(table, engine.Options{SnapshotEvery: 5})
-	for i := range 6 { // names that do not compress
-		name := make([]byte, 90<<10)
-		for i := range name {
-			name[i] = byte('!' + random.Uint64()%90)
-		}
-		do(t, g, by(fmt.Sprint(i), fmt.Sprintf("spc_%d", i), &protocol.SpaceOpened{Title: string(name)}))
+	for i := range 6 {
+		do(t, g, by(fmt.Sprint(i), fmt.Sprintf("spc_%d", i), &protocol.SpaceOpened{Title: noise(90<<10 + i)}))
 	}
 	log := logOf(t, table, "ws_1")
 	for cut := 0; ; cut++ {
@@ -236,6 +231,37 @@ func TestSnapshotCutShort(t *testing.T) {
 			return
 		}
 	}
+}
+
+// However large a state is, the log after its snapshot does not grow without end.
+func TestSnapshotOfALargeState(t *testing.T) {
+	table := open(t)
+	g := start(table, engine.Options{SnapshotEvery: 2})
+	do(t, g, by("", "spc_1", &protocol.SpaceOpened{Title: noise(200 << 10)}))
+	last := int64(0)
+	for i := range 200 {
+		do(t, g, post("", "Ship it."))
+		wrote, err := g.SnapshotIfDue(t.Context(), "ws_1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if wrote {
+			last = int64(i)
+		}
+		if int64(i)-last > 50 {
+			t.Fatalf("none for %d commits", int64(i)-last)
+		}
+	}
+}
+
+// noise is text that does not compress.
+func noise(n int) string {
+	random := rand.New(rand.NewPCG(1, uint64(n)))
+	text := make([]byte, n)
+	for i := range text {
+		text[i] = byte('!' + random.IntN(90))
+	}
+	return string(text)
 }
 
 // Of old snapshots one in every fifty times the cadence is kept, and none is further than that from the next.
