@@ -1,0 +1,120 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chipschat/chips-aws/shared/engine"
+	"github.com/chipschat/chips-aws/shared/protocol"
+	"github.com/chipschat/chips-aws/shared/workspace"
+)
+
+// A commit that writes lines in two rooms is indexed under one of them, and found from both; a line in the middle of a commit is
+// one to begin at.
+func TestRoomCommits(t *testing.T) {
+	table := open(t)
+	g := start(table, engine.Options{Decide: func(s *workspace.State, c workspace.Command) (workspace.Decision, *protocol.Error) {
+		d, err := simple(s, c)
+		if c.Draft.IdempotencyKey == "both" {
+			e := d.Events[0]
+			e.SpaceID = "spc_2"
+			d.Events = append(d.Events, e, d.Events[0])
+		}
+		return d, err
+	}})
+	do(t, g, openRoom("1", "spc_1"))
+	do(t, g, openRoom("2", "spc_2"))
+	do(t, g, post("3", "Ship it."))
+	do(t, g, post("both", "Ship it.")) // 4 and 6 in spc_1, 5 in spc_2
+	do(t, g, post("7", "Ship it."))
+	do(t, g, by("8", "spc_2", &protocol.MessagePost{Text: "Done."}))
+	for _, c := range []struct {
+		space string
+		line  int64
+		limit int
+		want  []int64
+	}{
+		{"spc_1", 7, 10, []int64{7, 4, 3}},
+		{"spc_1", 7, 2, []int64{7, 4}},
+		{"spc_1", 6, 10, []int64{4, 3}},
+		{"spc_1", 4, 10, []int64{4, 3}},
+		{"spc_2", 8, 10, []int64{8, 4}},
+		{"spc_2", 5, 1, []int64{4}},
+		{"spc_1", 0, 10, nil},
+	} {
+		commits, err := g.RoomCommits(t.Context(), "ws_1", c.space, c.line, c.limit)
+		var got []int64
+		for _, c := range commits {
+			got = append(got, c.First)
+		}
+		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+			t.Errorf("%s from %d, %d of them: %v\n%s", c.space, c.line, c.limit, err, diff)
+		}
+	}
+	for space, line := range map[string]int64{"spc_1": 2, "spc_2": 7, "spc_3": 4, "spc_4": 99} {
+		if got, err := g.RoomCommits(t.Context(), "ws_1", space, line, 10); err == nil {
+			t.Errorf("%s has no line at %d: %d commits", space, line, len(got))
+		}
+	}
+}
+
+// Read sees what another engine has committed; what its function fails with is what it fails with.
+func TestRead(t *testing.T) {
+	table := open(t)
+	g, other := start(table, engine.Options{}), start(table, engine.Options{})
+	errSeen := errors.New("seen")
+	name := func(read func(context.Context, string, func(*workspace.State) error) error) (name string) {
+		err := read(t.Context(), "ws_1", func(s *workspace.State) error {
+			name = s.Name
+			return errSeen
+		})
+		if !errors.Is(err, errSeen) {
+			t.Error(err)
+		}
+		return name
+	}
+	if got := name(g.Read); got != "" {
+		t.Errorf("before the first event: %q", got)
+	}
+	for i := range 3 { // one commit behind, two behind, three behind
+		want := fmt.Sprint(i)
+		for range i {
+			do(t, other, post("", "Ship it."))
+		}
+		do(t, other, rename("", want))
+		if got := name(g.ReadWarm); got == want {
+			t.Errorf("a warm read has asked the table")
+		}
+		if got := name(g.Read); got != want {
+			t.Errorf("read %q, want %q", got, want)
+		}
+		if got := name(g.ReadWarm); got != want {
+			t.Errorf("then warm %q, want %q", got, want)
+		}
+	}
+}
+
+// Only so many workspaces are kept folded, the last used ones.
+func TestWorkspacesKept(t *testing.T) {
+	table := watch(t)
+	g := start(table, engine.Options{Workspaces: 2})
+	loads := func(ws string) bool {
+		table.counted()
+		if err := g.ReadWarm(t.Context(), ws, func(*workspace.State) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return len(table.counted()) > 0
+	}
+	for i, c := range []struct {
+		ws   string
+		cold bool
+	}{{"ws_1", true}, {"ws_2", true}, {"ws_1", false}, {"ws_3", true}, {"ws_1", false}, {"ws_2", true}, {"ws_3", true}} {
+		if got := loads(c.ws); got != c.cold {
+			t.Errorf("use %d, of %s: cold %v, want %v", i, c.ws, got, c.cold)
+		}
+	}
+}
