@@ -132,11 +132,17 @@ func TestSnapshots(t *testing.T) {
 // Whatever is wrong with a snapshot, an older one is taken.
 func TestBadSnapshots(t *testing.T) {
 	for name, spoil := range map[string]func(table engine.Table, count, part engine.Row){
-		"cut short":       func(table engine.Table, count, part engine.Row) { remove(t, table, count) },
-		"a part missing":  func(table engine.Table, count, part engine.Row) { remove(t, table, part) },
-		"a part damaged":  func(table engine.Table, count, part engine.Row) { part.Body[len(part.Body)/2]++; replace(t, table, part) },
-		"a part too much": func(table engine.Table, count, part engine.Row) { part.Body = append(part.Body, 0); replace(t, table, part) },
-		"not JSON":        func(table engine.Table, count, part engine.Row) { count.Body = []byte("{"); replace(t, table, count) },
+		"cut short":      func(table engine.Table, count, part engine.Row) { remove(t, table, count) },
+		"a part missing": func(table engine.Table, count, part engine.Row) { remove(t, table, part) },
+		"a part damaged": func(table engine.Table, count, part engine.Row) {
+			part.Body[len(part.Body)/2]++
+			replace(t, table, part)
+		},
+		"a part too much": func(table engine.Table, count, part engine.Row) {
+			part.Body = append(part.Body, 0)
+			replace(t, table, part)
+		},
+		"not JSON": func(table engine.Table, count, part engine.Row) { count.Body = []byte("{"); replace(t, table, count) },
 		"no parts": func(table engine.Table, count, part engine.Row) {
 			count.Body = bytes.Replace(count.Body, []byte(`"chunks":1`), []byte(`"chunks":0`), 1)
 			replace(t, table, count)

@@ -137,7 +137,9 @@ func by(key, space string, data protocol.Data) workspace.Command {
 	}
 }
 
-func post(key, text string) workspace.Command { return by(key, "spc_1", &protocol.MessagePost{Text: text}) }
+func post(key, text string) workspace.Command {
+	return by(key, "spc_1", &protocol.MessagePost{Text: text})
+}
 
 func openRoom(key, space string) workspace.Command {
 	return by(key, space, &protocol.SpaceOpened{Title: "Launch"})
