@@ -17,6 +17,15 @@ type Recipient struct {
 	Credential string
 	// Budget is how much context the connection wants; its zero value is the default.
 	Budget protocol.ContextBudget
+	// SpeaksAgents says that a harness has declared agents by now, whatever it had when an event that is replayed was written: the
+	// view is the recipient's, not the event's (contract U-86). At sets it.
+	SpeaksAgents bool
+}
+
+// At is the recipient with its view by the state at the head.
+func (r Recipient) At(head *workspace.State) Recipient {
+	r.SpeaksAgents = r.Kind == protocol.KindHarness && head.Declares(r.ID, "agents")
+	return r
 }
 
 // agentEvents are what a harness that has not declared agents is never sent (AGT-17).

@@ -7,7 +7,8 @@ import (
 	"github.com/chipschat/chips-aws/shared/workspace"
 )
 
-// Render is the event as the recipient, whom it covers, is sent it on a socket. s is the state just after the event.
+// Render is the event as the recipient (At the head), whom it covers, is sent it on a socket. s is the state just after the event,
+// which may be from before the recipient was in the workspace.
 //
 // A message is posted as it is to people. A harness is sent its own as it was sent, a message for it as message.new, and any other
 // as message.overheard; what one of its agents said to another of its own comes as that one's message.new (SPK-12).
@@ -15,15 +16,20 @@ func Render(s *workspace.State, e protocol.Event, r Recipient) protocol.Event {
 	if post, ok := e.Data.(*protocol.MessagePost); ok && r.Kind == protocol.KindHarness {
 		e = message(s, e, post, r)
 	}
-	return Logged(s, e, r)
+	return show(s, e, r)
 }
 
 // Logged is the event as GET /v1/events shows it to the recipient: as it was logged, but for the view of before agents and for
 // what only others may see. s is the state at the head.
 func Logged(s *workspace.State, e protocol.Event, r Recipient) protocol.Event {
+	return show(s, e, r.At(s))
+}
+
+// show is the event without what the recipient may not see, and in its view.
+func show(s *workspace.State, e protocol.Event, r Recipient) protocol.Event {
 	e = hide(s, e, r)
-	if r.Kind == protocol.KindHarness && !s.Declares(r.ID, "agents") {
-		e = rewrite(view{s, s.Harnesses[r.ID]}, e)
+	if r.Kind == protocol.KindHarness && !r.SpeaksAgents {
+		e = rewrite(view{s, r.ID}, e)
 	}
 	return e
 }
@@ -54,7 +60,7 @@ func message(s *workspace.State, e protocol.Event, post *protocol.MessagePost, r
 		}
 	}
 	own := s.HarnessOf(e.Actor.ID) == r.ID
-	declared := s.Declares(r.ID, "agents")
+	declared := r.SpeaksAgents
 	// Before agents a harness spoke to itself never: all its agents are one, and a turn on its own words would answer itself.
 	if own && (len(forIDs) == 0 || !declared) {
 		return e

@@ -11,19 +11,19 @@ import (
 // itself, and another's agent is a participant of kind harness with its own id and name (contract U-99).
 type view struct {
 	s    *workspace.State
-	self *workspace.Harness
+	self string // the harness's id
 }
 
 // own says whether an id is an agent of the harness.
 func (v view) own(id string) bool {
 	a := v.s.Agents[id]
-	return a != nil && a.HarnessID == v.self.ID
+	return a != nil && a.HarnessID == v.self
 }
 
 // id is an id as the harness knew it.
 func (v view) id(id string) string {
 	if v.own(id) {
-		return v.self.ID
+		return v.self
 	}
 	return id
 }
@@ -55,7 +55,7 @@ func (v view) from(f protocol.From) protocol.From {
 	}
 	f.Kind = protocol.KindHarness
 	if v.own(f.ID) {
-		f.ID, f.Name, f.Harness = v.self.ID, v.self.Name, ""
+		f.ID, f.Name, f.Harness = v.self, v.s.NameOf(v.self), ""
 	}
 	return f
 }

@@ -3,7 +3,6 @@ package fanout
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -27,19 +26,22 @@ type target struct {
 // render folds events in, gives each target its frames, and says whether there are any.
 func (w *worker) render(ctx context.Context, events []protocol.Event, live []*target) (some bool) {
 	for _, e := range events {
-		w.guard(ctx, e, func() error {
+		session.Guard(ctx, w.f.c.Logger, e, func() error {
 			for _, t := range live {
 				t.covers = t.from < e.Seq && delivery.Covers(w.kept.state, e, t.to)
 			}
 			return nil
 		})
 		workspace.Evolve(w.kept.state, e)
+		for _, t := range live {
+			t.to = t.to.At(w.kept.state)
+		}
 		frames := map[string][]byte{} // by the class of those who read it alike
 		for _, t := range live {
 			if t.from >= e.Seq {
 				continue
 			}
-			w.guard(ctx, e, func() error {
+			session.Guard(ctx, w.f.c.Logger, e, func() error {
 				if !t.covers && !delivery.Covers(w.kept.state, e, t.to) && !delivery.FirstMember(w.kept.state, e, t.to) {
 					return nil
 				}
@@ -59,21 +61,6 @@ func (w *worker) render(ctx context.Context, events []protocol.Event, live []*ta
 		}
 	}
 	return some
-}
-
-// guard runs what is done about one event, and lets no fault in it be the others'.
-func (w *worker) guard(ctx context.Context, e protocol.Event, do func() error) {
-	var err error
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-		if err != nil {
-			w.f.c.Logger.ErrorContext(ctx, "an event cannot be written and is passed over", "alarm", true,
-				"workspace_id", w.ws, "seq", e.Seq, "type", e.Type, "error", err)
-		}
-	}()
-	err = do()
 }
 
 // push sends each target its frames, side by side. An error means that a connection may go on with a hole: the range is not done.

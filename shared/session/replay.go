@@ -148,6 +148,7 @@ func (r *replay) page(ctx context.Context) error {
 	var covered []bool
 	err := r.s.c.Engine.Read(ctx, r.conn.Workspace, func(st *workspace.State) error {
 		covered = make([]bool, len(events))
+		r.to = r.to.At(st)
 		audience := delivery.NewAudience(st, r.to)
 		for i, e := range events {
 			covered[i] = audience.Covers(e)
@@ -225,19 +226,17 @@ func (r *replay) render(ctx context.Context, events []protocol.Event, covered []
 		if !covered[i] && !delivery.Always(r.state, e, r.to) {
 			continue
 		}
-		var err error
-		if r.batch {
-			frames, err = r.add(frames, e)
-		} else {
-			var b []byte
-			if b, err = EventFrame(delivery.Render(r.state, e, r.to)); err == nil {
+		Guard(ctx, r.s.c.Log, e, func() (err error) {
+			if r.batch {
+				frames, err = r.add(frames, e)
+				return err
+			}
+			b, err := EventFrame(delivery.Render(r.state, e, r.to))
+			if err == nil {
 				frames = append(frames, frame{b, 1, e.Seq})
 			}
-		}
-		if err != nil {
-			r.s.c.Log.ErrorContext(ctx, "an event cannot be written and is passed over", "alarm", true,
-				"workspace_id", e.WorkspaceID, "seq", e.Seq, "type", e.Type, "error", err)
-		}
+			return err
+		})
 	}
 	if r.batch {
 		for i := range frames {
