@@ -80,24 +80,24 @@ func newManagement(t *testing.T) (*management, *Push) {
 func TestPostOverHTTP(t *testing.T) {
 	m, push := newManagement(t)
 	push.timeout = 100 * time.Millisecond
-	unknown := errors.New("any other")
 	for _, c := range []struct {
-		id   string
-		data string
-		want error
+		id      string
+		data    string
+		want    error // nil with unknown says that it is any other
+		unknown bool
 	}{
-		{"L0SM9cOFvHcCIhw=", `{"frame":"ack"}`, nil},
-		{"gone", "x", session.ErrGone},
-		{"slow", "x", session.ErrThrottled},
-		{"throttle", "x", session.ErrThrottled},
-		{"ok", strings.Repeat("x", 128<<10+1), session.ErrTooLarge},
-		{"broken", "x", unknown},
-		{"hang", "x", unknown},
+		{"L0SM9cOFvHcCIhw=", `{"frame":"ack"}`, nil, false},
+		{"gone", "x", session.ErrGone, false},
+		{"slow", "x", session.ErrThrottled, false},
+		{"throttle", "x", session.ErrThrottled, false},
+		{"ok", strings.Repeat("x", 128<<10+1), session.ErrTooLarge, false},
+		{"broken", "x", nil, true},
+		{"hang", "x", nil, true},
 	} {
 		before := len(m.seen())
 		err := push.Post(context.Background(), c.id, []byte(c.data))
 		switch {
-		case c.want == unknown:
+		case c.unknown:
 			if err == nil || errors.Is(err, session.ErrGone) || errors.Is(err, session.ErrThrottled) || errors.Is(err, session.ErrTooLarge) {
 				t.Errorf("%s: %v, want an error of unknown outcome", c.id, err)
 			}

@@ -195,7 +195,11 @@ func TestTimeIsKeptBack(t *testing.T) {
 	if deadline, ok := inner.Deadline(); !ok || outer.Sub(deadline) != time.Minute {
 		t.Errorf("deadline %v of %v", deadline, outer)
 	}
-	if _, ok := func() (time.Time, bool) { c, stop := keepBack(context.Background(), 1); defer stop(); return c.Deadline() }(); ok {
+	if _, ok := func() (time.Time, bool) {
+		c, stop := keepBack(context.Background(), 1)
+		defer stop()
+		return c.Deadline()
+	}(); ok {
 		t.Error("a deadline out of nothing")
 	}
 }
