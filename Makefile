@@ -51,7 +51,7 @@ build: $(FUNCTIONS:%=.build/%/bootstrap) ## every function's binary for Lambda, 
 	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 go build -tags lambda.norpc -trimpath -ldflags "-s -w" -o $@ ./functions/$*
 
 deploy: lint ## sam build and sam deploy (STAGE names a section of infra/samconfig.toml)
-	GOFLAGS="-trimpath -tags=lambda.norpc" sam build --template-file template.yaml
+	GOFLAGS="-trimpath -tags=lambda.norpc -ldflags=-s" sam build --template-file template.yaml
 	sam deploy --config-file $(CURDIR)/infra/samconfig.toml --config-env $(or $(STAGE),default)
 
 clean: ## what the other targets made; never the data folder .chips

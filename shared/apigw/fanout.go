@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/go-json-experiment/json"
@@ -78,7 +79,9 @@ func (d Doorbell) Fanout(ctx context.Context, e DoorbellEvent) (events.DynamoDBE
 
 // ring says whether the bell is rung, or will be.
 func (d Doorbell) ring(ctx context.Context, b *bell) bool {
-	err := d.Ring(ctx, b.workspace, b.commits)
+	ringing, cancel := keepBack(ctx, 5*time.Second) // for the queue
+	defer cancel()
+	err := d.Ring(ringing, b.workspace, b.commits)
 	if err == nil {
 		return true
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/google/go-cmp/cmp"
@@ -137,6 +139,30 @@ func TestFanoutRingsEachWorkspaceOnce(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
+}
+
+// A ring that takes all the time there is leaves enough to queue its workspace.
+func TestFanoutQueuesWhatTakesTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		var queued []string
+		d := Doorbell{
+			Ring: func(ctx context.Context, _ string, _ []engine.Commit) error {
+				<-ctx.Done()
+				return ctx.Err()
+			},
+			Commit: readImage, Log: slog.New(slog.DiscardHandler),
+			Again: func(ctx context.Context, workspace string) error {
+				queued = append(queued, workspace)
+				return ctx.Err()
+			},
+		}
+		answer, err := d.Fanout(ctx, batch(t, record("1", "ws_a", "1")))
+		if err != nil || len(answer.BatchItemFailures) != 0 || len(queued) != 1 || ctx.Err() != nil {
+			t.Errorf("%+v, %v; queued %q, with %v", answer, err, queued, ctx.Err())
+		}
+	})
 }
 
 // Lambda takes an answer without the list for a success of the whole batch, and a null in it for a failure.
