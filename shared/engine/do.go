@@ -26,9 +26,10 @@ type attempt struct {
 	// claim stands for its key, when it is known to, and no commit up to clear holds the key.
 	claim *Claim
 	clear int64
-	// commit and move are what is being put down: move is the claim that goes with it. It was decided when all up to decided was
-	// committed, and all keys after recalled were remembered.
+	// commit, which holds events, and move are what is being put down: move is the claim that goes with it. It was decided when all
+	// up to decided was committed, and all keys after recalled were remembered.
 	commit            Commit
+	events            []protocol.Event
 	move              *Claim
 	decided, recalled int64
 
@@ -125,13 +126,15 @@ func (g *Engine) cited(ctx context.Context, ws string, draft protocol.Event) (ma
 
 // outcome is what a commit that holds the attempt's key, or its nonce, says of it.
 func (a *attempt) outcome(c Commit) (Outcome, error) {
-	events, err := c.Decode()
-	if err != nil {
-		return Outcome{}, fmt.Errorf("log of %s: commit at %d: %w", c.Workspace, c.First, err)
-	}
-	o := Outcome{Commit: c, Events: events, key: a.key.key}
+	o := Outcome{Commit: c, Events: a.events, key: a.key.key}
 	if c.Nonce != a.nonce {
 		o.Duplicate, o.Differs = true, c.Payload != a.payload
+	}
+	if c.Nonce != a.nonce || c.First != a.commit.First || !c.same(a.commit) {
+		var err error
+		if o.Events, err = c.Decode(); err != nil {
+			return Outcome{}, fmt.Errorf("log of %s: commit at %d: %w", c.Workspace, c.First, err)
+		}
 	}
 	return o, nil
 }

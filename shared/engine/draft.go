@@ -20,8 +20,8 @@ func payload(draft protocol.Event) ([16]byte, error) {
 }
 
 // draft decides an attempt's command on a state, and makes the commit that would follow the state. A refusal is the rules'; an
-// error is a fault of ours. Without events there is no commit.
-func (g *Engine) draft(s *workspace.State, a *attempt) (c Commit, refusal *protocol.Error, err error) {
+// error is a fault of ours. A commit without events says that there is nothing to do.
+func (g *Engine) draft(s *workspace.State, a *attempt) (refusal *protocol.Error, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("deciding %s: panic: %v\n%s", a.cmd.Draft.Type, r, debug.Stack())
@@ -36,27 +36,33 @@ func (g *Engine) draft(s *workspace.State, a *attempt) (c Commit, refusal *proto
 		ts = s.TS
 	}
 	cmd.Now = ts.Time
+	a.commit, a.events = Commit{}, nil
 	d, refusal := g.o.Decide(s, cmd)
 	if refusal != nil || len(d.Events) == 0 {
-		return Commit{}, refusal, nil
+		return refusal, nil
 	}
-	c = Commit{
+	c := Commit{
 		Workspace: s.ID, First: s.Seq + 1, TS: ts.Time, Primary: d.Primary, Payload: a.payload, Nonce: a.nonce,
 		Connection: cmd.Connection, Credential: cmd.By.Credential,
 	}
 	if a.key.key != "" {
 		c.Sender, c.Key = a.key.sender, a.key.key
 	}
-	if err := c.fill(s, d); err != nil {
-		return Commit{}, nil, fmt.Errorf("deciding %s: %w", cmd.Draft.Type, err)
+	err = c.fill(s, d)
+	if err == nil {
+		a.events, err = c.Decode() // what cannot be read back must never get into a log
 	}
-	return c, nil, nil
+	if err != nil {
+		return nil, fmt.Errorf("deciding %s: %w", cmd.Draft.Type, err)
+	}
+	a.commit = c
+	return nil, nil
 }
 
 // fill puts a decision's events in the commit that follows the state they were decided on.
 func (c *Commit) fill(s *workspace.State, d workspace.Decision) error {
 	if len(d.Events) > workspace.MaxEvents || d.Primary < 0 || d.Primary >= len(d.Events) {
-		return fmt.Errorf("a decision of %d events, %d of them the primary; a commit holds %d", len(d.Events), d.Primary, workspace.MaxEvents)
+		return fmt.Errorf("a decision of %d events with the primary at %d; a commit holds %d", len(d.Events), d.Primary, workspace.MaxEvents)
 	}
 	size := 0
 	for _, e := range d.Events {
@@ -73,9 +79,7 @@ func (c *Commit) fill(s *workspace.State, d workspace.Decision) error {
 	if size > maxCommit {
 		return fmt.Errorf("a decision of %d bytes; a commit holds %d", size, maxCommit)
 	}
-	// What cannot be read back must never get into a log.
-	_, err := c.Decode()
-	return err
+	return nil
 }
 
 // line notes that the commit writes a line in a room.

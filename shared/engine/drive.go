@@ -74,8 +74,8 @@ func (w *warm) round(todo []*attempt) []*attempt {
 	}
 	chain, rest := w.plan(todo)
 	if len(chain) > 0 {
-		lost, landed := w.putDown(ctx, chain)
-		if landed { // nothing was in between the state and the slot
+		lost, written := w.putDown(ctx, chain)
+		if written { // so nothing had been committed after the state they were refused on
 			freshen(rest)
 		}
 		if len(lost) == 0 {
@@ -124,12 +124,12 @@ func (w *warm) plan(todo []*attempt) (chain, rest []*attempt) {
 		if err != nil {
 			return chain, append(rest, todo[i:]...)
 		}
-		c, refusal, err := w.engine.draft(s, a)
+		refusal, err := w.engine.draft(s, a)
 		switch {
 		case err != nil:
 			a.verdict <- verdict{err: err}
-		case len(c.Events) > 0:
-			a.commit, a.decided, a.recalled = c, w.state.Seq, w.keys.from
+		case len(a.commit.Events) > 0:
+			a.decided, a.recalled = w.state.Seq, w.keys.from
 			a.aim()
 			keys[a.key] = true
 			chain = append(chain, a)

@@ -33,26 +33,26 @@ func appends(chain []*attempt) []Append {
 }
 
 // putDown appends a chain. While an outcome is unknown the same is asked again and nothing else, until it is known or nobody waits any
-// more. It answers those that lost their slots, to be decided again, and whether any landed.
-func (w *warm) putDown(ctx context.Context, chain []*attempt) (lost []*attempt, landed bool) {
+// more. It answers those that lost their slots, to be decided again, and whether any was written just now.
+func (w *warm) putDown(ctx context.Context, chain []*attempt) (lost []*attempt, written bool) {
 	for failures := 0; len(chain) > 0; failures++ {
 		results, err := w.engine.table.Append(ctx, appends(chain))
 		for _, r := range results {
 			a := chain[0]
 			switch w.became(a, r) {
 			case isIn:
-				chain, landed, failures = chain[1:], true, 0
+				chain, written, failures = chain[1:], written || r.Written, 0
 				continue
 			case isInOtherwise:
 				w.dropAhead()
-				return chain[1:], true
+				return chain[1:], written
 			case isOut:
 				w.dropAhead()
-				return chain, landed
+				return chain, written
 			case isClaimed:
 				w.dropAhead()
 				a.verdict <- verdict{look: true}
-				return chain[1:], landed
+				return chain[1:], written
 			case isToRepeat:
 			}
 			break
@@ -65,10 +65,10 @@ func (w *warm) putDown(ctx context.Context, chain []*attempt) (lost []*attempt, 
 			for _, a := range chain {
 				a.verdict <- verdict{err: fmt.Errorf("append to %s: outcome unknown: %w", w.id, cmp.Or(err, ErrBusy))}
 			}
-			return nil, landed
+			return nil, written
 		}
 	}
-	return nil, landed
+	return nil, written
 }
 
 var errNoResult = errors.New("the table answered nothing")
