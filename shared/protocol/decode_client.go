@@ -36,7 +36,7 @@ func DecodeClient(raw []byte) (Event, *Error) {
 		Key  jsontext.Value `json:"idempotency_key"`
 		Type jsontext.Value `json:"type"`
 	}
-	if err := readObject("the event", raw, &named); err != nil {
+	if err := ReadObject(InvalidFrame, "the event", raw, &named); err != nil {
 		return Event{}, err
 	}
 	key, err := clientKey(named.Key)
@@ -116,25 +116,26 @@ func longText(d Data) (field, text string) {
 	return "", ""
 }
 
-// readObject reads one JSON object into v and says why it cannot; what names the thing it is in.
-func readObject(what string, raw []byte, v any) *Error {
+// ReadObject reads one JSON object into v as Chips reads JSON (contract U-147), or says with code c why it cannot and which field is
+// wrong; what names the thing it is in.
+func ReadObject(c Code, what string, raw []byte, v any) *Error {
 	err := json.Unmarshal(raw, v)
 	if err == nil && jsontext.Value(raw).Kind() != '{' {
-		return Refuse(InvalidFrame, "%s is not a JSON object", what)
+		return Refuse(c, "%s is not a JSON object", what)
 	}
 	if err == nil {
 		return nil
 	}
 	if serr, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		if errors.Is(err, jsontext.ErrDuplicateName) {
-			return Refuse(InvalidFrame, "%s names %s twice", what, fieldPath(serr.JSONPointer))
+			return Refuse(c, "%s names %s twice", what, fieldPath(serr.JSONPointer))
 		}
-		return Refuse(InvalidFrame, "%s is not JSON in UTF-8, from byte %d", what, serr.ByteOffset)
+		return Refuse(c, "%s is not JSON in UTF-8, from byte %d", what, serr.ByteOffset)
 	}
 	if serr, ok := errors.AsType[*json.SemanticError](err); ok && serr.JSONPointer != "" {
-		return fieldError(InvalidFrame, err)
+		return fieldError(c, err)
 	}
-	return Refuse(InvalidFrame, "%s is not a JSON object", what)
+	return Refuse(c, "%s is not a JSON object", what)
 }
 
 // fieldError says which field has a value of another kind than it takes.

@@ -26,7 +26,7 @@ func DecodeFrame(raw []byte) (string, any, *Error) {
 		Frame jsontext.Value `json:"frame"`
 		Event jsontext.Value `json:"event"`
 	}
-	if err := readObject("the frame", raw, &named); err != nil {
+	if err := ReadObject(InvalidFrame, "the frame", raw, &named); err != nil {
 		return "", nil, err
 	}
 	name, ok := textOf(named.Frame)
@@ -58,14 +58,14 @@ func decodeHello(raw []byte) (ClientHello, *Error) {
 			Max *int `json:"max"`
 		} `json:"protocol"`
 	}
-	if err := readObject("hello", raw, &ends); err != nil {
+	if err := ReadObject(InvalidFrame, "hello", raw, &ends); err != nil {
 		return ClientHello{}, err
 	}
 	if p := ends.Protocol; p.Min == nil || p.Max == nil || *p.Min > *p.Max {
 		return ClientHello{}, Refuse(InvalidFrame, "protocol must be a range of versions, as { min: 1, max: 1 }")
 	}
 	var h ClientHello
-	if err := readObject("hello", raw, &h); err != nil {
+	if err := ReadObject(InvalidFrame, "hello", raw, &h); err != nil {
 		return ClientHello{}, err
 	}
 	if c := h.Context; c != nil {
@@ -84,7 +84,7 @@ func decodeSubscribe(raw []byte) (Subscribe, *Error) {
 		WorkspaceID string         `json:"workspace_id"`
 		Since       jsontext.Value `json:"since"`
 	}
-	if err := readObject("subscribe", raw, &s); err != nil {
+	if err := ReadObject(InvalidFrame, "subscribe", raw, &s); err != nil {
 		return Subscribe{}, err
 	}
 	if s.WorkspaceID == "" {
