@@ -160,14 +160,13 @@ func do(t testing.TB, g *engine.Engine, cmd workspace.Command) engine.Outcome {
 }
 
 // refused runs a command that is to be refused.
-func refused(t testing.TB, g *engine.Engine, cmd workspace.Command) *protocol.Error {
+func refused(t testing.TB, g *engine.Engine, cmd workspace.Command) {
 	t.Helper()
 	out, err := g.Do(t.Context(), "ws_1", cmd)
 	var refusal *protocol.Error
 	if !errors.As(err, &refusal) {
 		t.Fatalf("%s %q: %v, %v; want a refusal", cmd.Draft.Type, cmd.Draft.IdempotencyKey, out.Ack(), err)
 	}
-	return refusal
 }
 
 // logOf reads a whole log, which has to be dense.
