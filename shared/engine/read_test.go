@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -116,5 +117,31 @@ func TestWorkspacesKept(t *testing.T) {
 		if got := loads(c.ws); got != c.cold {
 			t.Errorf("use %d, of %s: cold %v, want %v", i, c.ws, got, c.cold)
 		}
+	}
+}
+
+// holed is a table that has lost a commit.
+type holed struct{ engine.Table }
+
+func (h holed) Commits(ctx context.Context, ws string, from int64, limit int) ([]engine.Commit, error) {
+	commits, err := h.Table.Commits(ctx, ws, from, limit)
+	return slices.DeleteFunc(commits, func(c engine.Commit) bool { return c.First == 2 }), err
+}
+
+// A log with a hole is not folded across it.
+func TestHole(t *testing.T) {
+	table := open(t)
+	for i := range 4 {
+		do(t, start(table, engine.Options{}), rename("", fmt.Sprint(i)))
+	}
+	g := start(holed{table}, engine.Options{})
+	if err := g.Read(t.Context(), "ws_1", func(*workspace.State) error { return nil }); err == nil {
+		t.Error("read")
+	}
+	if _, err := g.StateAt(t.Context(), "ws_1", 3); err == nil {
+		t.Error("folded to 3")
+	}
+	if out, err := g.Do(t.Context(), "ws_1", post("k", "Ship it.")); err == nil || errors.As(err, new(*protocol.Error)) {
+		t.Errorf("done: %v, %v", out.Ack(), err)
 	}
 }
