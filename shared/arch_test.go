@@ -48,9 +48,10 @@ var table = map[string]row{
 	"shared/settings": {"", ""},
 
 	// adapters
-	"shared/embedded": {"protocol engine", "context os"},
-	"shared/dynamo":   {"protocol engine", "context aws lambda"},
-	"shared/apigw":    {"protocol workspace engine auth session fanout httpapi", "context net aws lambda"},
+	"shared/embedded":          {"protocol engine", "context os"},
+	"shared/dynamo":            {"protocol engine", "context aws lambda"},
+	"shared/dynamo/dynamotest": {"dynamo", "context aws os"},
+	"shared/apigw":             {"protocol workspace engine auth session fanout httpapi", "context net aws lambda"},
 
 	// the suite every adapter of a port runs, and the client of the protocol
 	"shared/porttest": {"protocol workspace engine", "context clock"},

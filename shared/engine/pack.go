@@ -13,15 +13,16 @@ const (
 	packZstd  = 2
 )
 
-// packAbove is from how many bytes on compressing pays: below it an item is billed as 1 KB anyhow.
-const packAbove = 1024
+// packAbove is from how many bytes on compressing pays: with less, an item is billed as 1 KB anyhow, all that a commit says beside its
+// events included.
+const packAbove = 640
 
 // maxUnpacked bounds what a pack may grow to when it is read, far above the 256 KB of events that a commit holds.
 const maxUnpacked = 4 << 20
 
 var errPack = errors.New("events are not packed as a commit's")
 
-// PackEvents writes a commit's events after b as one value, compressed above 1 KB where that makes it smaller. Table adapters store it.
+// PackEvents writes a commit's events after b as one value, compressed above 640 bytes where that makes it smaller. Table adapters store it.
 func PackEvents(b []byte, events [][]byte) []byte {
 	size := binary.MaxVarintLen64
 	for _, e := range events {
