@@ -1,0 +1,46 @@
+// Command authorize is the authorizer of $connect: it says whose socket is to be opened, or that none is.
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/chipschat/chips-aws/shared/apigw"
+	"github.com/chipschat/chips-aws/shared/auth"
+	"github.com/chipschat/chips-aws/shared/dynamo"
+	"github.com/chipschat/chips-aws/shared/settings"
+)
+
+func main() {
+	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
+	if err := run(context.Background()); err != nil {
+		slog.Error("authorize cannot start", "error", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	set, err := settings.FromEnv(os.Getenv)
+	if err != nil {
+		return err
+	}
+	cfg, err := apigw.LoadConfig(ctx)
+	if err != nil {
+		return err
+	}
+	service := auth.New(auth.Config{
+		Rows:           dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE")),
+		PersonKeys:     set.PersonKeys,
+		AcceptURLToken: set.AcceptURLToken,
+		TicketTTL:      set.TicketTTL,
+		Now:            time.Now,
+		Log:            slog.Default(),
+	})
+	lambda.Start(apigw.Authorize(service, slog.Default()))
+	return nil
+}

@@ -1,0 +1,333 @@
+package functions_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/sivchari/kumo"
+
+	"github.com/chipschat/chips-aws/shared/dynamo"
+)
+
+const (
+	adminToken = "the-operators-token"
+	tableName  = "chips"
+)
+
+// cloud is what the mains reach for: the table (an emulator), and stand-ins that note what they are asked.
+type cloud struct {
+	dynamo *httputil.ReverseProxy
+	url    string // the emulator's
+	bin    string // where the built mains are
+
+	mu      sync.Mutex
+	used    map[string][]string // by function, the IAM action and resource of each call, once
+	pushes  []string            // "POST connection frame" and "DELETE connection "
+	invoked []string            // payloads of the replay function
+}
+
+// newCloud builds the mains and starts the emulator.
+func newCloud(t *testing.T) *cloud {
+	t.Helper()
+	c := &cloud{bin: t.TempDir(), used: map[string][]string{}}
+	build := exec.Command("go", "build", "-tags", "lambda.norpc", "-o", c.bin+string(filepath.Separator), "./...")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	emulator := kumo.NewServer()
+	t.Cleanup(emulator.Close)
+	c.url = emulator.URL
+	target, err := url.Parse(emulator.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.dynamo = &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
+	return c
+}
+
+// endpoint is AWS as one function sees it.
+func (c *cloud) endpoint(function string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		service, action, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+		switch {
+		case strings.HasPrefix(service, "DynamoDB_"):
+			var in struct{ IndexName string }
+			_ = json.Unmarshal(body, &in)
+			resource := "table"
+			if in.IndexName != "" {
+				resource += "/index/" + in.IndexName
+			}
+			c.note(function, "dynamodb:"+action+" "+resource)
+			c.dynamo.ServeHTTP(w, r)
+		case service == "AmazonSSM":
+			c.note(function, "ssm:"+action+" parameter")
+			_, _ = io.WriteString(w, `{"Parameter":{"Name":"/chips/admin-token","Type":"SecureString","Value":"`+adminToken+`"}}`)
+		case strings.HasPrefix(r.URL.Path, "/2015-03-31/functions/"):
+			c.note(function, "lambda:InvokeFunction replay")
+			c.mu.Lock()
+			c.invoked = append(c.invoked, string(body))
+			c.mu.Unlock()
+			w.WriteHeader(http.StatusAccepted)
+		case strings.HasPrefix(r.URL.Path, "/prod/@connections/"):
+			c.note(function, "execute-api:ManageConnections "+r.Method)
+			c.mu.Lock()
+			c.pushes = append(c.pushes, r.Method+" "+strings.TrimPrefix(r.URL.Path, "/prod/@connections/")+" "+string(body))
+			c.mu.Unlock()
+		default:
+			c.note(function, "unknown "+r.Method+" "+r.URL.Path+" "+service+"."+action)
+			w.WriteHeader(http.StatusNotImplemented)
+		}
+	})
+}
+
+func (c *cloud) note(function, call string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Contains(c.used[function], call) {
+		c.used[function] = append(c.used[function], call)
+	}
+}
+
+// createTable makes the table by the adapter's own account of it.
+func createTable(t *testing.T, endpoint, name string) {
+	t.Helper()
+	if err := dynamo.CreateTable(context.Background(), newClient(endpoint), name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newClient(endpoint string) *dynamodb.Client {
+	return dynamodb.New(dynamodb.Options{
+		BaseEndpoint: &endpoint, Region: "eu-central-1", Credentials: credentials.NewStaticCredentialsProvider("AKID", "SECRET", ""),
+	})
+}
+
+// streamOf is a batch of the table's stream: a record of each commit of a workspace.
+func streamOf(t *testing.T, endpoint, workspace string) []byte {
+	t.Helper()
+	query := fmt.Sprintf(`{"TableName":%q,"KeyConditionExpression":"pk = :ws and begins_with(sk, :c)","ExpressionAttributeValues":{":ws":{"S":%q},":c":{"S":"C#"}}}`, tableName, workspace)
+	req, err := http.NewRequest("POST", endpoint, strings.NewReader(query))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Amz-Target", "DynamoDB_20120810.Query")
+	req.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var out struct {
+		Items []map[string]json.RawMessage
+	}
+	if err := json.NewDecoder(res.Body).Decode(&out); err != nil || len(out.Items) == 0 {
+		t.Fatalf("reading the commits: %d, %v", len(out.Items), err)
+	}
+	var records []any
+	for i, item := range out.Items {
+		records = append(records, map[string]any{
+			"eventID": fmt.Sprintf("%032x", i), "eventName": "INSERT", "eventVersion": "1.1", "eventSource": "aws:dynamodb", "awsRegion": "eu-central-1",
+			"dynamodb": map[string]any{
+				"ApproximateCreationDateTime": 1796040001, "Keys": map[string]any{"pk": item["pk"], "sk": item["sk"]}, "NewImage": item,
+				"SequenceNumber": fmt.Sprintf("4421584500000000017450%03d", i), "SizeBytes": 640, "StreamViewType": "NEW_IMAGE",
+			},
+			"eventSourceARN": "arn:aws:dynamodb:eu-central-1:123456789012:table/chips/stream/2026-11-30T00:00:00.000",
+		})
+	}
+	batch, err := json.Marshal(map[string]any{"Records": records})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return batch
+}
+
+// take answers the pushes since it was last asked.
+func (c *cloud) take() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	pushes := c.pushes
+	c.pushes = nil
+	return pushes
+}
+
+// A function is a main that runs as Lambda runs it: it asks the runtime API for the next event and posts the answer.
+type function struct {
+	t       *testing.T
+	name    string
+	events  chan []byte
+	answers chan answer
+	ended   chan struct{}
+	log     *lines
+}
+
+// answer is what a function posted: its response, or its error.
+type answer struct {
+	failed bool
+	body   []byte
+}
+
+// lines collects what a process writes.
+type lines struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// start runs a main with the environment the template gives it; overrides change single names.
+func (c *cloud) start(t *testing.T, tp template, name string, overrides ...string) *function {
+	t.Helper()
+	f := &function{t: t, name: name, events: make(chan []byte), answers: make(chan answer), ended: make(chan struct{}), log: &lines{}}
+	aws := httptest.NewServer(c.endpoint(name))
+	t.Cleanup(aws.Close)
+	ctx, cancel := context.WithCancel(context.Background())
+	api := httptest.NewServer(f.runtimeAPI(ctx))
+	cmd := exec.CommandContext(ctx, filepath.Join(c.bin, name))
+	cmd.Env = append(environment(t, tp, name, aws.URL),
+		"AWS_LAMBDA_RUNTIME_API="+strings.TrimPrefix(api.URL, "http://"), "AWS_LAMBDA_FUNCTION_NAME=chips-"+name,
+		"AWS_ENDPOINT_URL="+aws.URL, "AWS_REGION=eu-central-1", "AWS_ACCESS_KEY_ID=AKID", "AWS_SECRET_ACCESS_KEY=SECRET",
+		"AWS_EC2_METADATA_DISABLED=true", "HOME="+t.TempDir())
+	cmd.Env = append(cmd.Env, overrides...)
+	cmd.Stdout, cmd.Stderr = f.log, f.log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = cmd.Wait()
+		close(f.ended)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-f.ended
+		api.Close()
+		if t.Failed() {
+			t.Logf("log of %s:\n%s", name, f.log)
+		}
+	})
+	return f
+}
+
+// environment is what the template sets for a function, parameters at their defaults, in place of what only a deployment knows.
+func environment(t *testing.T, tp template, name, endpoint string) []string {
+	t.Helper()
+	vars := map[string]any{}
+	for _, from := range []any{at(tp.root, "Globals", "Function"), at(tp.functions(t)[name], "Properties")} {
+		some, _ := at(from, "Environment", "Variables").(map[string]any)
+		for key, value := range some {
+			vars[key] = value
+		}
+	}
+	var env []string
+	for key, value := range vars {
+		ref, _ := at(value, "Ref").(string)
+		sub, _ := at(value, "Fn::Sub").(string)
+		switch {
+		case ref == "Table":
+			env = append(env, key+"="+tableName)
+		case strings.HasPrefix(sub, "https://${WebSocketApi}"):
+			env = append(env, key+"="+endpoint+"/prod")
+		case at(tp.root, "Parameters", ref, "Default") != nil:
+			env = append(env, fmt.Sprintf("%s=%v", key, at(tp.root, "Parameters", ref, "Default")))
+		case sub != "":
+			env = append(env, key+"="+strings.ReplaceAll(sub, "${AWS::StackName}", "chips"))
+		default:
+			env = append(env, key+"="+endpoint+"/"+ref) // a queue
+		}
+	}
+	return env
+}
+
+var invocation = regexp.MustCompile(`^/2018-06-01/runtime/invocation/[^/]+/(response|error)$`)
+
+func (f *function) runtimeAPI(ctx context.Context) http.Handler {
+	n := 0
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/2018-06-01/runtime/invocation/next" {
+			select {
+			case event := <-f.events:
+				n++
+				w.Header().Set("Lambda-Runtime-Aws-Request-Id", "request-"+strconv.Itoa(n))
+				w.Header().Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(time.Now().Add(29*time.Second).UnixMilli(), 10))
+				w.Header().Set("Lambda-Runtime-Invoked-Function-Arn", "arn:aws:lambda:eu-central-1:123456789012:function:chips-"+f.name)
+				_, _ = w.Write(event)
+			case <-ctx.Done():
+			case <-r.Context().Done():
+			}
+			return
+		}
+		m := invocation.FindStringSubmatch(r.URL.Path)
+		if m == nil {
+			http.NotFound(w, r)
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		w.WriteHeader(http.StatusAccepted)
+		select {
+		case f.answers <- answer{failed: m[1] == "error", body: body}:
+		case <-ctx.Done():
+		}
+	})
+}
+
+// invoke hands the function one event and waits for what it answers.
+func (f *function) invoke(event []byte) answer {
+	f.t.Helper()
+	deadline := time.After(30 * time.Second)
+	select {
+	case f.events <- event:
+	case <-f.ended:
+		f.t.Fatalf("%s ended:\n%s", f.name, f.log)
+	case <-deadline:
+		f.t.Fatalf("%s asks for no event:\n%s", f.name, f.log)
+	}
+	select {
+	case a := <-f.answers:
+		return a
+	case <-f.ended:
+		f.t.Fatalf("%s ended:\n%s", f.name, f.log)
+	case <-deadline:
+		f.t.Fatalf("%s does not answer:\n%s", f.name, f.log)
+	}
+	return answer{}
+}
+
+// payload is one of events/, with words in it replaced.
+func payload(t *testing.T, name string, replace ...string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("..", "events", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []byte(strings.NewReplacer(replace...).Replace(string(raw)))
+}

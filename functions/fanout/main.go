@@ -1,0 +1,54 @@
+// Command fanout sends new events to whoever is live. The table's stream rings it, and the queue of workspaces that have to be rung again.
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+	_ "time/tzdata" // the image has none
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/chipschat/chips-aws/shared/apigw"
+	"github.com/chipschat/chips-aws/shared/dynamo"
+	"github.com/chipschat/chips-aws/shared/engine"
+	"github.com/chipschat/chips-aws/shared/fanout"
+	"github.com/chipschat/chips-aws/shared/session"
+)
+
+func main() {
+	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
+	slog.SetLogLoggerLevel(slog.LevelError) // the runtime's own lines are of failures
+	if err := run(context.Background()); err != nil {
+		slog.Error("fanout cannot start", "error", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	cfg, err := apigw.LoadConfig(ctx)
+	if err != nil {
+		return err
+	}
+	table, log := dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE")), slog.Default()
+	push := apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT"))
+	eng := engine.New(table, engine.Options{Now: time.Now})
+	sender := fanout.New(fanout.Config{
+		Log:         eng,
+		Connections: session.New(session.Config{Engine: eng, Rows: table, Push: push, Now: time.Now, Log: log}),
+		Rows:        table,
+		Push:        push,
+		Now:         time.Now,
+		Logger:      log,
+	})
+	bell := apigw.Doorbell{
+		Ring:   sender.Ring,
+		Commit: dynamo.CommitFromImage,
+		Again:  apigw.NewRingQueue(cfg, os.Getenv("CHIPS_RING_QUEUE")).Again,
+		Log:    log,
+	}
+	lambda.Start(bell.Fanout)
+	return nil
+}

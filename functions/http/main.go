@@ -1,0 +1,69 @@
+// Command http serves every route under /v1 but the socket.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+	_ "time/tzdata" // the image has none
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"github.com/chipschat/chips-aws/shared/apigw"
+	"github.com/chipschat/chips-aws/shared/auth"
+	"github.com/chipschat/chips-aws/shared/dynamo"
+	"github.com/chipschat/chips-aws/shared/engine"
+	"github.com/chipschat/chips-aws/shared/httpapi"
+	"github.com/chipschat/chips-aws/shared/session"
+	"github.com/chipschat/chips-aws/shared/settings"
+)
+
+func main() {
+	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
+	slog.SetLogLoggerLevel(slog.LevelError) // the runtime's own lines are of failures
+	if err := run(context.Background()); err != nil {
+		slog.Error("http cannot start", "error", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	set, err := settings.FromEnv(os.Getenv)
+	if err != nil {
+		return err
+	}
+	cfg, err := apigw.LoadConfig(ctx)
+	if err != nil {
+		return err
+	}
+	name := os.Getenv("CHIPS_ADMIN_TOKEN_PARAMETER")
+	admin, err := ssm.NewFromConfig(cfg).GetParameter(ctx, &ssm.GetParameterInput{Name: &name, WithDecryption: aws.Bool(true)})
+	if err != nil {
+		return fmt.Errorf("reading the admin token from %s: %w", name, err)
+	}
+	table, log := dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE")), slog.Default()
+	eng := engine.New(table, engine.Options{Now: time.Now})
+	lambda.Start(apigw.HTTP(httpapi.New(httpapi.Config{
+		Engine: eng,
+		Auth: auth.New(auth.Config{
+			Rows:           table,
+			AdminToken:     aws.ToString(admin.Parameter.Value),
+			PersonKeys:     set.PersonKeys,
+			AcceptURLToken: set.AcceptURLToken,
+			TicketTTL:      set.TicketTTL,
+			Now:            time.Now,
+			Log:            log,
+		}),
+		Sessions: session.New(session.Config{Engine: eng, Rows: table, Push: apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT")), Now: time.Now, Log: log}),
+		Log:      log,
+		Now:      time.Now,
+		Version:  settings.Version(),
+		Origins:  set.AllowedOrigins,
+	})))
+	return nil
+}

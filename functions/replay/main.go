@@ -1,0 +1,53 @@
+// Command replay catches up the subscriptions that are too long for the frame that asked for them. Before its time is up it hands on to
+// another invocation of itself.
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+	_ "time/tzdata" // the image has none
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/chipschat/chips-aws/shared/apigw"
+	"github.com/chipschat/chips-aws/shared/dynamo"
+	"github.com/chipschat/chips-aws/shared/engine"
+	"github.com/chipschat/chips-aws/shared/session"
+	"github.com/chipschat/chips-aws/shared/settings"
+)
+
+func main() {
+	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
+	slog.SetLogLoggerLevel(slog.LevelError) // the runtime's own lines are of failures
+	if err := run(context.Background()); err != nil {
+		slog.Error("replay cannot start", "error", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	set, err := settings.FromEnv(os.Getenv)
+	if err != nil {
+		return err
+	}
+	cfg, err := apigw.LoadConfig(ctx)
+	if err != nil {
+		return err
+	}
+	table := dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE"))
+	sessions := session.New(session.Config{
+		Engine:    engine.New(table, engine.Options{Now: time.Now}),
+		Rows:      table,
+		Push:      apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT")),
+		Replays:   apigw.NewReplays(cfg, os.Getenv("CHIPS_REPLAY_FUNCTION")),
+		Limits:    session.Limits{EventsPerFrame: set.EventsPerFrame},
+		Unordered: true,
+		Now:       time.Now,
+		Log:       slog.Default(),
+	})
+	lambda.Start(sessions.Replay)
+	return nil
+}

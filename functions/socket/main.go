@@ -1,0 +1,57 @@
+// Command socket serves $connect, $default and $disconnect: what a client sends is decided, appended and answered here.
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+	_ "time/tzdata" // the image has none
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/chipschat/chips-aws/shared/apigw"
+	"github.com/chipschat/chips-aws/shared/dynamo"
+	"github.com/chipschat/chips-aws/shared/engine"
+	"github.com/chipschat/chips-aws/shared/protocol"
+	"github.com/chipschat/chips-aws/shared/session"
+	"github.com/chipschat/chips-aws/shared/settings"
+)
+
+func main() {
+	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
+	slog.SetLogLoggerLevel(slog.LevelError) // the runtime's own lines are of failures
+	if err := run(context.Background()); err != nil {
+		slog.Error("socket cannot start", "error", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	set, err := settings.FromEnv(os.Getenv)
+	if err != nil {
+		return err
+	}
+	cfg, err := apigw.LoadConfig(ctx)
+	if err != nil {
+		return err
+	}
+	table := dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE"))
+	push := apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT"))
+	replays := apigw.NewReplays(cfg, os.Getenv("CHIPS_REPLAY_FUNCTION"))
+	sessions := session.New(session.Config{
+		Engine:    engine.New(table, engine.Options{Now: time.Now}),
+		Rows:      table,
+		Push:      push,
+		Replays:   replays,
+		Limits:    session.Limits{EventsPerFrame: set.EventsPerFrame},
+		Server:    protocol.Server{Name: "chips", Version: settings.Version()},
+		Unordered: true,
+		Now:       time.Now,
+		Log:       slog.Default(),
+	})
+	replays.Inline = sessions.Replay
+	lambda.Start(apigw.Socket(sessions, push, slog.Default()))
+	return nil
+}

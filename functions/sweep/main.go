@@ -1,0 +1,41 @@
+// Command sweep runs every minute and does what was missed: it closes sockets that could not be closed, and those whose replay died.
+// Rows that only end, such as tickets and codes, are the table's own to delete.
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/chipschat/chips-aws/shared/apigw"
+	"github.com/chipschat/chips-aws/shared/dynamo"
+	"github.com/chipschat/chips-aws/shared/session"
+)
+
+func main() {
+	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
+	slog.SetLogLoggerLevel(slog.LevelError) // the runtime's own lines are of failures
+	if err := run(context.Background()); err != nil {
+		slog.Error("sweep cannot start", "error", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	cfg, err := apigw.LoadConfig(ctx)
+	if err != nil {
+		return err
+	}
+	sessions := session.New(session.Config{
+		Rows: dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE")),
+		Push: apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT")),
+		Now:  time.Now,
+		Log:  slog.Default(),
+	})
+	lambda.Start(sessions.Sweep)
+	return nil
+}
