@@ -2,10 +2,12 @@ package session_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/session"
 )
 
@@ -59,6 +61,30 @@ func TestWhatCannotBeClosed(t *testing.T) {
 	w.push.onClose = nil
 	if err := w.sessions.Sweep(ctx); err != nil || w.push.code(c.id) != 1008 || c.state().ID != "" {
 		t.Errorf("swept: %v, closed with %d, row %+v", err, w.push.code(c.id), c.state())
+	}
+}
+
+// lateDue tells of what was due a while ago.
+type lateDue struct {
+	engine.Rows
+	rows []engine.Row
+}
+
+func (r lateDue) Due(_ context.Context, shard int, _ time.Time, _ int) ([]engine.Row, error) {
+	return slices.DeleteFunc(slices.Clone(r.rows), func(row engine.Row) bool { return engine.DueShard(row.PK, row.SK) != shard }), nil
+}
+
+// What is due may be told late: a connection that has gone on meanwhile stays.
+func TestSweepLooksAgain(t *testing.T) {
+	w := newWorld(t)
+	c := w.connect(w.arjun).hello("").subscribe(-1)
+	row, _, err := w.table.Get(context.Background(), "X#"+w.ws, c.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.config.Rows = lateDue{w.table, []engine.Row{row, {PK: "S#" + w.ws, SK: c.id}, {PK: "X#" + w.ws, SK: "gone"}}}
+	if err := session.New(w.config).Sweep(context.Background()); err != nil || w.push.code(c.id) != 0 || c.state().ID == "" {
+		t.Errorf("swept: %v, closed with %d", err, w.push.code(c.id))
 	}
 }
 

@@ -160,8 +160,8 @@ func (r *replay) page(ctx context.Context) error {
 	}
 	frames := r.render(ctx, events, covered)
 	for _, f := range frames {
-		// A page that takes long is claimed anew from time to time, so that nobody takes it for dead.
-		if now := r.s.c.Now(); !r.claimed || r.claimedUpTo != last || now.Sub(r.claimedAt) > r.s.c.Limits.Stall/2 {
+		// A part that takes long is claimed anew from time to time: it is not dead, and hears of it when it was replaced.
+		if now := r.s.c.Now(); !r.claimed || r.claimedUpTo != last || now.Sub(r.claimedAt) > r.s.c.Limits.PostTimeout {
 			if err := r.claim(ctx, last); err != nil {
 				return err
 			}

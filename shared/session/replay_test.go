@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -126,14 +127,12 @@ func TestReplayInEventsFrames(t *testing.T) {
 	if next != w.head() {
 		t.Errorf("replayed to %d of %d", next, w.head())
 	}
-	small := newWorld(t, func(c *session.Config) { c.Limits = session.Limits{EventsPerFrame: 500, FrameBytes: 120 << 10} })
-	since = small.head()
-	small.fill(1100, "")
-	c = small.connect(small.arjun).hello(`,"accepts":["events"]`).subscribe(since)
-	for i, raw := range small.push.sent(c.id) {
-		if n := len(eventsIn(t, raw)); n > 500 {
-			t.Errorf("frame %d holds %d events", i, n)
-		}
+	many := newWorld(t, func(c *session.Config) { c.Limits = session.Limits{FrameBytes: 1 << 20} })
+	since = many.head()
+	many.fill(1000, "")
+	c = many.connect(many.arjun).hello(`,"accepts":["events"]`).subscribe(since)
+	if frames := many.push.sent(c.id); len(frames) != 2 || len(eventsIn(t, frames[0])) != 500 {
+		t.Errorf("%d frames, %d events in the first", len(frames), len(eventsIn(t, frames[0])))
 	}
 }
 
@@ -209,6 +208,97 @@ func TestSecondSubscribe(t *testing.T) {
 	})
 }
 
+// A third waits for what is still under way of the first, though the second has given up.
+func TestThirdSubscribe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		since := w.head()
+		w.fill(9, "x")
+		c := w.connect(w.arjun).hello("")
+		var others sync.WaitGroup
+		w.push.onPost = func(string, []byte) error {
+			if len(w.push.sent(c.id)) == 1 {
+				w.push.onPost = nil
+				others.Go(func() { c.subscribe(since + 3) })
+				time.Sleep(500 * time.Millisecond)
+				others.Go(func() { c.subscribe(since + 6) })
+				time.Sleep(500 * time.Millisecond)
+			}
+			return nil
+		}
+		c.subscribe(since)
+		others.Wait()
+		var got []int64
+		for _, e := range c.events() {
+			got = append(got, e.Seq-since)
+		}
+		if want := []int64{1, 2, 7, 8, 9}; !slices.Equal(got, want) {
+			t.Errorf("sent %v, want %v", got, want)
+		}
+	})
+}
+
+// A subscribe that another process takes stops the replay at its next part.
+func TestSubscribeElsewhereStopsAReplay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var elsewhere *session.Sessions
+		config := w.config
+		config.Replays = startFunc(func(ctx context.Context, job session.Job) error { return elsewhere.Replay(ctx, job) })
+		elsewhere = session.New(config)
+		since := w.head()
+		w.fill(3000, "x")
+		c := w.connect(w.arjun).hello("")
+		var once sync.Once
+		var others sync.WaitGroup
+		w.push.onPost = func(string, []byte) error {
+			once.Do(func() {
+				others.Go(func() {
+					frame := fmt.Sprintf(`{"frame":"subscribe","workspace_id":%q,"since":%d}`, w.ws, since+2999)
+					if _, err := elsewhere.Frame(context.Background(), c.id, c.c, []byte(frame)); err != nil {
+						t.Error(err)
+					}
+				})
+				time.Sleep(time.Second)
+			})
+			return nil
+		}
+		c.subscribe(since)
+		others.Wait()
+		if got := len(c.events()); got != 1001 || c.events()[1000].Seq != since+3000 {
+			t.Errorf("sent %d events", got)
+		}
+	})
+}
+
+// One that starts from now, or from past the head, waits for the first to stop like any other.
+func TestSecondSubscribeFromNow(t *testing.T) {
+	for _, second := range []int64{-1, 1 << 40} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			since := w.head()
+			w.fill(5, "x")
+			c := w.connect(w.arjun).hello("")
+			done := make(chan struct{})
+			w.push.onPost = func(string, []byte) error {
+				if len(w.push.sent(c.id)) == 2 {
+					go func() { c.subscribe(second); close(done) }()
+					time.Sleep(time.Second)
+					if sub := c.state().Sub; sub.State != session.Replaying {
+						t.Errorf("%d: %+v while a push of the first is under way", second, sub)
+					}
+				}
+				return nil
+			}
+			c.subscribe(since)
+			<-done
+			if sub := c.state().Sub; len(c.events()) != 3 || sub.State != session.Live || sub.LiveFrom != w.head() {
+				t.Errorf("%d: %d events, %+v", second, len(c.events()), sub)
+			}
+		})
+	}
+}
+
 type startFunc func(context.Context, session.Job) error
 
 func (f startFunc) Start(ctx context.Context, job session.Job) error { return f(ctx, job) }
@@ -250,6 +340,57 @@ func TestReplayHandsOver(t *testing.T) {
 			t.Errorf("%d events, %+v", len(events), c.state().Sub)
 		}
 	})
+}
+
+// Throttled until its time is over, a run hands on in the middle of a part.
+func TestReplayHandsOverThrottled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var jobs []session.Job
+		w.config.Replays = startFunc(func(_ context.Context, job session.Job) error { jobs = append(jobs, job); return nil })
+		w.sessions = session.New(w.config)
+		since := w.head()
+		w.fill(10, "x")
+		c := w.connect(w.arjun).hello("").subscribe(since)
+		w.push.onPost = func(string, []byte) error {
+			if len(w.push.sent(c.id)) >= 4 {
+				return session.ErrThrottled
+			}
+			return nil
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+		defer cancel()
+		if err := w.sessions.Replay(ctx, jobs[0]); err != nil || len(jobs) != 2 || jobs[1].Lag != 6 {
+			t.Fatalf("%v, jobs %+v", err, jobs)
+		}
+		w.push.onPost = nil
+		if err := w.sessions.Replay(context.Background(), jobs[1]); err != nil || len(c.events()) != 10 {
+			t.Errorf("%v, %d events", err, len(c.events()))
+		}
+	})
+}
+
+// A cancel is replayed to its harness though the run is long forgotten and the room deleted.
+func TestReplayOfAForgottenRun(t *testing.T) {
+	w := newWorld(t)
+	since := w.head()
+	agent := protocol.Actor{Kind: protocol.KindAgent, ID: w.ledgerA, HarnessID: w.ledger.ID}
+	run := func(i int, actor protocol.Actor, d protocol.Data) protocol.Event {
+		id := protocol.NewID(protocol.PrefixRun, time.Unix(1, 0), [10]byte{8: byte(i >> 8), 9: byte(i)})
+		return protocol.Event{Envelope: protocol.Envelope{Type: d.EventType(), SpaceID: w.room, RunID: id, Actor: actor}, Data: d}
+	}
+	events := []protocol.Event{run(0, agent, &protocol.RunStarted{}), run(0, protocol.System, &protocol.RunCancel{Lanes: []string{}})}
+	for i := 1; i <= workspace.RememberedRuns; i++ {
+		events = append(events, run(i, agent, &protocol.RunStarted{}), run(i, agent, &protocol.RunCompleted{}))
+	}
+	w.append(events...)
+	w.do(w.arjun, workspace.DraftIn(w.room, &protocol.SpaceDeleted{}))
+	if got := shows(w.connect(w.ledger).hello("").subscribe(since).events()); !slices.Equal(got, []string{"run.cancel"}) {
+		t.Errorf("it is replayed %q", got)
+	}
+	if got := shows(w.connect(w.priya).hello("").subscribe(since).events()); len(got) != 0 {
+		t.Errorf("a person is replayed %q", got)
+	}
 }
 
 // Throttling slows a replay and does not cut it, also across a hand-over; a consumer that takes nothing for long is cut as too slow.

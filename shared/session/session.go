@@ -52,9 +52,8 @@ type Config struct {
 
 // Limits are the numbers of sockets; a zero one is its default.
 type Limits struct {
-	// EventsPerFrame is how many events an events frame holds at most, and FrameBytes how large it grows where its events let it;
-	// no frame is larger than MaxFrame.
-	EventsPerFrame, FrameBytes, MaxFrame int
+	// EventsPerFrame is how many events an events frame holds at most, and FrameBytes how large it grows; one event may be larger.
+	EventsPerFrame, FrameBytes int
 	// PostTimeout is how long one push may take before its outcome is unknown.
 	PostTimeout time.Duration
 	// Lifetime is how long a connection lasts at most; its row goes some time after.
@@ -78,7 +77,6 @@ func (l *Limits) defaults() {
 	}
 	number(&l.EventsPerFrame, 500)
 	number(&l.FrameBytes, 32<<10) // one metered message
-	number(&l.MaxFrame, 128<<10)
 	set(&l.PostTimeout, 2*time.Second)
 	set(&l.Lifetime, 2*time.Hour)
 	set(&l.Stall, time.Minute)

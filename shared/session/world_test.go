@@ -191,32 +191,38 @@ func (w *world) head() int64 {
 	return c.Last()
 }
 
-// fill appends n messages by Priya past the rules, many at once.
+// fill appends n messages by Priya past the rules.
 func (w *world) fill(n int, text string) {
 	w.t.Helper()
-	from := w.head() + 1
-	for i := 0; i < n; i += 100 {
+	e := protocol.Event{
+		Envelope: protocol.Envelope{Type: "message.post", SpaceID: w.room, Actor: protocol.Actor{Kind: protocol.KindPerson, ID: w.priya.ID}},
+		Data:     &protocol.MessagePost{Text: text, AddressedTo: []string{w.s1}},
+	}
+	w.append(slices.Repeat([]protocol.Event{e}, n)...)
+}
+
+// append appends events past the rules, each a commit.
+func (w *world) append(events ...protocol.Event) {
+	w.t.Helper()
+	seq := w.head()
+	for chunk := range slices.Chunk(events, 100) {
 		var appends []engine.Append
-		for j := range min(100, n-i) {
-			e := protocol.Event{
-				Envelope: protocol.Envelope{Type: "message.post", SpaceID: w.room, Actor: protocol.Actor{Kind: protocol.KindPerson, ID: w.priya.ID}},
-				Data:     &protocol.MessagePost{Text: text, AddressedTo: []string{w.s1}},
-			}
+		for _, e := range chunk {
 			raw, err := e.AppendStored(nil)
 			if err != nil {
 				w.t.Fatal(err)
 			}
-			seq := from + int64(i+j)
-			c := engine.Commit{
-				Workspace: w.ws, First: seq, TS: time.Now(), Events: [][]byte{raw}, Sender: w.priya.ID, Key: fmt.Sprint("fill-", seq),
-				Prev: map[string]int64{w.room: seq - 1}, Space: w.room,
+			seq++
+			c := engine.Commit{Workspace: w.ws, First: seq, TS: time.Now(), Events: [][]byte{raw}}
+			if e.Type == "message.post" {
+				c.Prev, c.Space = map[string]int64{w.room: seq - 1}, w.room
 			}
 			binary.BigEndian.PutUint64(c.Nonce[:], uint64(seq))
 			appends = append(appends, engine.Append{Commit: c, Replaces: -1})
 		}
 		results, err := w.table.Append(context.Background(), appends)
 		if err != nil || len(results) != len(appends) || !results[len(results)-1].Written {
-			w.t.Fatalf("fill: %v %v", results, err)
+			w.t.Fatalf("append: %v %v", results, err)
 		}
 	}
 }
