@@ -50,8 +50,7 @@ func seqs(events []J) []int64 {
 	return list
 }
 
-// A page is cut by bytes, so that a Lambda may answer it (BR-29).
-// covers: SUB-14
+// A page is cut by bytes, so that a Lambda may answer it (BR-29, contract U-148).
 func TestPagesOfLongPosts(t *testing.T) {
 	w := newWorld(t)
 	text := strings.Repeat("x", 64<<10)
@@ -82,7 +81,7 @@ func TestPagesOfLongPosts(t *testing.T) {
 }
 
 // The limit counts what is answered, the work is bounded before that: a page may be empty with more behind it (BR-30).
-// covers: SUB-14, SUB-12
+// covers: SUB-12
 func TestEmptyPagesAreNotTheEnd(t *testing.T) {
 	w := newWorld(t)
 	x := w.open(w.priya, "X")
@@ -118,7 +117,6 @@ func TestEmptyPagesAreNotTheEnd(t *testing.T) {
 }
 
 // However a log is paged, up or down, each event that is shown comes once and in order.
-// covers: SUB-14
 func TestPagingIsAllOfIt(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -184,7 +182,6 @@ func (w *world) down(by client, query string, limit int) (found []int64) {
 	}
 }
 
-// covers: SUB-14
 func TestEventsOfARoom(t *testing.T) {
 	w := newWorld(t)
 	for i := range 5 {
@@ -222,7 +219,7 @@ func TestEventsOfARoom(t *testing.T) {
 }
 
 // A room that is lost is served no more: out of it is forbidden, deleted around one is not_found.
-// covers: SUB-12, SUB-14
+// covers: SUB-12
 func TestEventsOfALostRoom(t *testing.T) {
 	w := newWorld(t)
 	w.say(w.arjun.client, w.room, "before")

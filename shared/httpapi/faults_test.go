@@ -27,7 +27,6 @@ func (b broken) Do(context.Context, string, workspace.Command) (engine.Outcome, 
 func (b broken) Read(context.Context, string, func(*workspace.State) error) error { return b.fail() }
 
 // What is nobody's fault is busy, what is ours is internal, and neither says more than that; the log does, once, by the request's id.
-// covers: WRT-10
 func TestFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail   func() error
@@ -196,7 +195,7 @@ func TestLimits(t *testing.T) {
 }
 
 // A field in another case is another field (BR-25), and an event's faults have the codes they have on a socket.
-// covers: WRT-3, AUTH-1
+// covers: WRT-3, WRT-6, AUTH-2, AUTH-3, AUTH-7, AUTH-8
 func TestEventsOverHTTP(t *testing.T) {
 	w := newWorld(t)
 	x := w.open(w.priya, "X")
@@ -224,4 +223,27 @@ func TestEventsOverHTTP(t *testing.T) {
 	if !protocol.ValidID(protocol.PrefixSpace, str(opened, "space_id")) {
 		t.Errorf("ack of an opened room: %v", opened)
 	}
+}
+
+// Whatever is sent as a body is taken or refused; none is a fault of ours.
+func FuzzBodies(f *testing.F) {
+	w := newWorld(f)
+	for _, seed := range []string{
+		"", "{", `{"type":"message.post","text":"x","idempotency_key":"k"}`, `{"rules":[{"match":"*","decision":"ask","when":{"risk":["legal"]}}]}`,
+		`{"stop":null,"hold":1e999}`, `{"name":"\ud800"}`, `{"participant_ids":["usr_1",""]}`, strings.Repeat("[", 20000), strings.Repeat(`{"a":`, 20000),
+		`{"title":"\u0000","name":"\u202e","labels":[""],"role":"owner","autonomy":9e9,"limit_usd":-0}`,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		for _, c := range []struct{ method, target string }{
+			{"POST", "/v1/events"}, {"POST", "/v1/spaces"}, {"PATCH", "/v1/people/" + w.priya.id}, {"PUT", "/v1/workspaces/" + w.ws + "/exchange"},
+			{"PUT", "/v1/workspaces/" + w.ws + "/policy"}, {"PUT", "/v1/harnesses/" + w.scout.id + "/budget"}, {"POST", "/v1/devices"},
+		} {
+			r := httptest.NewRequest(c.method, c.target, strings.NewReader(body))
+			if out := serve(t, w.api, r, w.arjun.token); out.status >= 500 || out.status != 200 && out.code() == "" {
+				t.Errorf("%s %s %q: %v", c.method, c.target, body, out)
+			}
+		}
+	})
 }

@@ -1,13 +1,18 @@
 package httpapi
 
 import (
+	"crypto/ed25519"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -121,6 +126,53 @@ func TestDevices(t *testing.T) {
 	at("")
 	w.priya.refused(http.StatusBadRequest, "invalid_request", "PATCH", "/v1/devices/"+first, J{})
 	w.priya.refused(http.StatusNotFound, "not_found", "DELETE", "/v1/devices/"+second, nil)
+}
+
+// A device signs its requests, query and body included (contract U-1).
+// covers: TKT-8
+func TestSignedByADevice(t *testing.T) {
+	w := newWorld(t)
+	public, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	device := str(w.nobody.must("POST", "/v1/devices", J{
+		"pairing_code": w.priya.pairing, "public_key": base64.RawURLEncoding.EncodeToString(public), "kind": "phone",
+	}), "device_id")
+	signed := func(method, target, body, query, covered string) res {
+		r := httptest.NewRequest(method, target, strings.NewReader(body))
+		sum := sha256.Sum256([]byte(covered))
+		digest := "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"
+		names := `("@method" "@path" "@query")`
+		base := fmt.Sprintf("\"@method\": %s\n\"@path\": %s\n\"@query\": ?%s\n", method, r.URL.EscapedPath(), query)
+		if covered != "" {
+			names = `("@method" "@path" "@query" "content-digest")`
+			base += fmt.Sprintf("\"content-digest\": %s\n", digest)
+			r.Header.Set("Content-Digest", digest)
+		}
+		names += fmt.Sprintf(`;created=%d;nonce="%s";keyid="%s";alg="ed25519"`, time.Now().Unix(), rand.Text(), device)
+		sig := ed25519.Sign(key, []byte(base+`"@signature-params": `+names))
+		r.Header.Set("Signature-Input", "sig1="+names)
+		r.Header.Set("Signature", "sig1=:"+base64.StdEncoding.EncodeToString(sig)+":")
+		return serve(t, w.api, r, "")
+	}
+	body := `{"title":"Signed"}`
+	for name, c := range map[string]struct {
+		method, target, body, query, covered string
+		status                               int
+	}{
+		"a ticket":             {"POST", "/v1/socket-tickets", "", "", "", 200},
+		"a body":               {"POST", "/v1/spaces", body, "", body, 200},
+		"a query":              {"GET", "/v1/events?since=0&limit=1", "", "since=0&limit=1", "", 200},
+		"another query":        {"GET", "/v1/events?since=5&limit=1", "", "since=0&limit=1", "", 401},
+		"another body":         {"POST", "/v1/spaces", `{"title":"Forged"}`, "", body, 401},
+		"a body not covered":   {"POST", "/v1/spaces", body, "", "", 401},
+		"a body out of bounds": {"POST", "/v1/spaces", strings.Repeat(" ", maxBody) + body, "", body, 413},
+	} {
+		if r := signed(c.method, c.target, c.body, c.query, c.covered); r.status != c.status {
+			t.Errorf("%s: %v; want %d", name, r, c.status)
+		}
+	}
 }
 
 // Whatever is taken back opens nothing from then on, and its sockets are closed (contract U-118).

@@ -196,6 +196,7 @@ var allRoutes = []tried{
 }
 
 // Every route there is is tried by what it is for, without a credential, by the wrong kinds of caller, and with a body that is none.
+// covers: TKT-4
 func TestRoutes(t *testing.T) {
 	for _, r := range bare(t).api.routes {
 		if !slices.ContainsFunc(allRoutes, func(c tried) bool { return c.method == r.method && c.pattern == r.pattern }) {
@@ -221,7 +222,6 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// covers: AUTH-2, AUTH-3, TKT-4
 func (c tried) refusals(t *testing.T, w *world, who callers, target string, b any) {
 	if c.body != nil {
 		for _, broken := range []string{"{", "[1]", `"x"`, "nope", `{"a":1,"a":2}`, "{\"a\":\"\xff\"}", `{} {}`} {

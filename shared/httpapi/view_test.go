@@ -25,7 +25,7 @@ func (w *world) participants(by client) map[string]J {
 	}
 }
 
-// covers: WHO-7, WHO-5, WHO-6
+// covers: WHO-7
 func TestParticipants(t *testing.T) {
 	w := newWorld(t)
 	far := w.addHarness("Far", "agents")
