@@ -17,25 +17,12 @@ import (
 func TestTable(t *testing.T) {
 	for _, emulator := range dynamotest.Emulators() {
 		t.Run(emulator.Name, func(t *testing.T) {
-			porttest.Table(t, func(t *testing.T) engine.Table { return dynamo.New(emulator.New(t)) })
+			porttest.Table(t, func(t *testing.T) engine.Table {
+				api, name := emulator.New(t)
+				return dynamo.New(shortPages{api}, name)
+			})
 		})
 	}
-}
-
-// A page of DynamoDB may be short or empty and not the last.
-func TestTableInShortPages(t *testing.T) {
-	porttest.Table(t, func(t *testing.T) engine.Table {
-		api, name := dynamotest.Kumo(t)
-		return dynamo.New(shortPages{api}, name)
-	})
-}
-
-// A metered table is a table.
-func TestTableMetered(t *testing.T) {
-	porttest.Table(t, func(t *testing.T) engine.Table {
-		api, name := dynamotest.Kumo(t)
-		return dynamo.New(dynamo.NewMetered(api), name)
-	})
 }
 
 // The engine's storm, over the wire.
@@ -49,7 +36,7 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// shortPages answers pages of three items at most, and an empty one before each.
+// shortPages answers pages of seven items at most, and an empty one before each: a page of DynamoDB may be short or empty, and not the last.
 type shortPages struct{ dynamo.API }
 
 // markEmpty in a key to start from says that the empty page has been.
@@ -69,8 +56,8 @@ func (s shortPages) Query(ctx context.Context, in *dynamodb.QueryInput, o ...fun
 	if page.ExclusiveStartKey = start; len(start) == 0 {
 		page.ExclusiveStartKey = nil
 	}
-	if three := int32(3); page.Limit == nil || *page.Limit > three {
-		page.Limit = &three
+	if seven := int32(7); page.Limit == nil || *page.Limit > seven {
+		page.Limit = &seven
 	}
 	return s.API.Query(ctx, &page, o...)
 }

@@ -9,13 +9,16 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/dynamo/dynamotest"
 	"github.com/chipschat/chips-aws/shared/engine"
 )
 
 // answering is a table on a DynamoDB that answers each call with what reply says, and counts them.
-func answering(t *testing.T, reply func(call string, n int64) (status int, body string)) (*dynamo.Table, *atomic.Int64) {
+func answering(t *testing.T, reply func(call string, n int64) (status int, body string), o ...func(*dynamodb.Options)) (*dynamo.Table, *atomic.Int64) {
 	t.Helper()
 	var calls atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -26,7 +29,7 @@ func answering(t *testing.T, reply func(call string, n int64) (status int, body 
 		_, _ = fmt.Fprint(w, body)
 	}))
 	t.Cleanup(server.Close)
-	return dynamo.New(dynamotest.Client(server.URL), "chips"), &calls
+	return dynamo.New(dynamotest.Client(server.URL, o...), "chips"), &calls
 }
 
 func errorBody(code string) string {
@@ -61,6 +64,7 @@ func TestThrottled(t *testing.T) {
 				t.Errorf("%s, %s: tried %d times, want once", code, what, n)
 			}
 		}
+		table, _ = answering(t, func(string, int64) (int, string) { return 400, errorBody(code) }, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 		if _, _, err := table.Get(t.Context(), "T#1", "-"); !errors.Is(err, engine.ErrThrottled) {
 			t.Errorf("%s, get: %v, want ErrThrottled", code, err)
 		}

@@ -244,23 +244,23 @@ func commitsPaged(t *testing.T, table engine.Table) {
 
 func commitsCapped(t *testing.T, table engine.Table) {
 	var all []engine.Commit
-	for i := range int64(12) {
+	for i := range int64(8) {
 		c := commit("ws_1", i+1, 0)
 		c.Events = [][]byte{noise(200 << 10)}
 		c.Space, c.Prev = "spc_1", map[string]int64{"spc_1": i}
 		all = append(all, c)
 	}
 	put(t, table, all...)
-	page, err := table.Commits(t.Context(), "ws_1", 1, 12)
+	page, err := table.Commits(t.Context(), "ws_1", 1, 8)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := len(page); n < 3 || n > 6 {
 		t.Errorf("%d commits of 200 KB in a page, want about 1 MB", n)
 	}
-	same(t, "the log", wholeLog(t, table, "ws_1", 12), all)
-	soon(t, "newest of the room", 12, func() (int64, error) {
-		room, err := table.RoomCommits(t.Context(), "ws_1", "spc_1", math.MaxInt64, 12)
+	same(t, "the log", wholeLog(t, table, "ws_1", 8), all)
+	soon(t, "newest of the room", int64(8), func() (int64, error) {
+		room, err := table.RoomCommits(t.Context(), "ws_1", "spc_1", math.MaxInt64, 8)
 		if n := len(room); n > 6 {
 			t.Errorf("%d commits of 200 KB in a page of a room, want about 1 MB", n)
 		}

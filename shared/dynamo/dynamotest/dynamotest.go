@@ -54,14 +54,14 @@ func Open(t testing.TB) *dynamo.Table {
 }
 
 // Client talks to the DynamoDB at a URL with credentials that nobody checks.
-func Client(url string) *dynamodb.Client {
+func Client(url string, o ...func(*dynamodb.Options)) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
 		Region:       "us-east-1",
 		BaseEndpoint: aws.String(url),
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "test", SecretAccessKey: "test"}, nil
 		}),
-	})
+	}, o...)
 }
 
 // newTable makes a table that is deleted with the test.
