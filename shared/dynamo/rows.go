@@ -28,10 +28,10 @@ func (t *Table) Get(ctx context.Context, pk, sk string) (engine.Row, bool, error
 
 // condition is a condition on a row in DynamoDB's words; "" for none. It may use #rev, and add to values.
 func condition(cond engine.Cond, values item) string {
-	switch {
-	case cond == engine.Always:
+	switch cond {
+	case engine.Always:
 		return ""
-	case cond == engine.Absent:
+	case engine.Absent:
 		return "attribute_not_exists(pk)"
 	}
 	values[":rev"] = num(cond.Rev())

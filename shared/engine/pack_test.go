@@ -10,7 +10,7 @@ import (
 
 func TestPackEvents(t *testing.T) {
 	noise := make([]byte, 200<<10)
-	rand.NewChaCha8([32]byte{}).Read(noise)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
 	text := bytes.Repeat([]byte("the same words over and over "), 100)
 	tests := []struct {
 		name   string

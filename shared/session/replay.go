@@ -101,7 +101,7 @@ func (r *replay) run(ctx context.Context) error {
 		if !r.outOfTime(ctx) {
 			err = r.page(ctx)
 		}
-		if err == errHandOver || err == nil && r.outOfTime(ctx) {
+		if errors.Is(err, errHandOver) || err == nil && r.outOfTime(ctx) {
 			return r.handOver(ctx, head)
 		}
 		if err != nil {

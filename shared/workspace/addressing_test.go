@@ -3,8 +3,9 @@ package workspace
 import (
 	"testing"
 
-	"github.com/chipschat/chips-aws/shared/protocol"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/chipschat/chips-aws/shared/protocol"
 )
 
 // fixture is the room of the stories: Arjun and Priya with Scout's agents S1 and S2 and Ledger's agent.

@@ -6,7 +6,7 @@ import "github.com/chipschat/chips-aws/shared/protocol"
 // given. Ids that are to be made are "".
 type (
 	// WorkspaceDraft opens a workspace with its owner, or renames it.
-	WorkspaceDraft struct {
+	WorkspaceDraft struct { //nolint:revive // named as the other drafts are
 		Name      string
 		OwnerName string
 	}

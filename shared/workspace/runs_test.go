@@ -4,12 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chipschat/chips-aws/shared/protocol"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/chipschat/chips-aws/shared/protocol"
 )
 
 func runID(n int) string {
-	return protocol.NewID(protocol.PrefixRun, protocol.Time{}.Time.AddDate(2025, 0, 0), [10]byte{byte(n >> 8), byte(n)})
+	return protocol.NewID(protocol.PrefixRun, protocol.Time{}.AddDate(2025, 0, 0), [10]byte{byte(n >> 8), byte(n)})
 }
 
 func (f *fixture) start(h Caller, run int, space, parent string) string {
@@ -41,12 +42,12 @@ func TestRunStates(t *testing.T) {
 	f.refused(protocol.InvalidEvent, f.scout, command{func() protocol.Event { e := onRun(run, step).draft; e.SpaceID = f.lone; return e }(), false})
 	f.refused(protocol.InvalidEvent, f.scout, onRun(run, &protocol.StepLog{StepID: "stp_2"}))
 
-	why := f.refused(protocol.InvalidEvent, f.scout, onRun(run, &protocol.RunResumed{}))
+	why := f.refusal(protocol.InvalidEvent, f.scout, onRun(run, &protocol.RunResumed{}))
 	if !strings.Contains(why.Message, "not paused") {
 		t.Errorf("no reason: %q", why.Message)
 	}
 	f.must(f.scout, onRun(run, &protocol.RunPaused{}))
-	why = f.refused(protocol.InvalidEvent, f.scout, onRun(run, &protocol.RunPaused{}))
+	why = f.refusal(protocol.InvalidEvent, f.scout, onRun(run, &protocol.RunPaused{}))
 	if !strings.Contains(why.Message, "paused") {
 		t.Errorf("no reason: %q", why.Message)
 	}
@@ -55,7 +56,7 @@ func TestRunStates(t *testing.T) {
 	f.must(f.scout, onRun(run, &protocol.RunCompleted{Summary: "Done."}))
 	for _, late := range []protocol.Data{step, &protocol.RunPaused{}, &protocol.RunResumed{}, &protocol.RunCompleted{}, &protocol.RunFailed{},
 		&protocol.RunCancelled{}, &protocol.StepStarted{StepID: "s", Title: "t"}, &protocol.MessagePost{Text: "late"}} {
-		why := f.refused(protocol.InvalidEvent, f.scout, onRun(run, late))
+		why := f.refusal(protocol.InvalidEvent, f.scout, onRun(run, late))
 		if !strings.Contains(why.Message, "completed") {
 			t.Errorf("%s: no reason: %q", late.EventType(), why.Message)
 		}

@@ -107,8 +107,14 @@ func (w *world) must(by Caller, c command) []protocol.Event {
 	return events
 }
 
-// refused checks that a command is refused with a code, and that nothing came of it.
-func (w *world) refused(code protocol.Code, by Caller, c command) *protocol.Error {
+// refused has a command refused with a code, and nothing changed by it.
+func (w *world) refused(code protocol.Code, by Caller, c command) {
+	w.t.Helper()
+	_ = w.refusal(code, by, c)
+}
+
+// refusal is refused for those who want to read it.
+func (w *world) refusal(code protocol.Code, by Caller, c command) *protocol.Error {
 	w.t.Helper()
 	seq := w.s.Seq
 	_, err := w.do(by, c)
