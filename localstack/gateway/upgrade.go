@@ -112,6 +112,9 @@ func (s *socket) accept(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
+// kernelBuffer is how much of what is sent the kernel may hold for one socket, in bytes.
+const kernelBuffer = 256 << 10
+
 // hijacker keeps the connection under a WebSocket, to cut it where a close may wait, and looks into it where Faithful.
 type hijacker struct {
 	http.ResponseWriter
@@ -125,10 +128,18 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, err
 	}
 	_ = conn.SetDeadline(time.Time{})
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		// What the kernel takes is not seen as waiting, and is memory too.
+		_ = tcp.SetWriteBuffer(kernelBuffer)
+	}
 	if h.socket.g.cfg.Faithful {
 		conn = &frameGuard{Conn: conn, over: h.socket.frameTooLarge}
 	}
 	h.socket.net = conn
+	if rw.Reader.Buffered() == 0 {
+		// net/http's buffers are 4 KB each, most of what an idle socket holds.
+		rw = bufio.NewReadWriter(bufio.NewReaderSize(conn, 1<<10), bufio.NewWriterSize(conn, 1<<10))
+	}
 	return conn, rw, nil
 }
 

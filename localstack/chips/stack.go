@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/chipschat/chips-aws/localstack/gateway"
+	"github.com/chipschat/chips-aws/shared/apigw"
+	"github.com/chipschat/chips-aws/shared/auth"
+	"github.com/chipschat/chips-aws/shared/embedded"
+	"github.com/chipschat/chips-aws/shared/engine"
+	"github.com/chipschat/chips-aws/shared/fanout"
+	"github.com/chipschat/chips-aws/shared/httpapi"
+	"github.com/chipschat/chips-aws/shared/protocol"
+	"github.com/chipschat/chips-aws/shared/session"
+	"github.com/chipschat/chips-aws/shared/settings"
+)
+
+// stack is all of Chips in one process, wired as template.yaml wires it on AWS: the gateway in front of the functions' handlers, the
+// table's feed in place of its stream, goroutines in place of the replay and sweep functions.
+type stack struct {
+	table    *embedded.Table
+	feed     *embedded.Feed
+	gateway  *gateway.Gateway
+	sessions *session.Sessions
+	fanout   *fanout.Fanout
+	handler  http.Handler
+	log      *slog.Logger
+
+	life    context.Context
+	end     context.CancelFunc
+	running sync.WaitGroup
+}
+
+// newStack wires everything; start sets it going.
+func newStack(table *embedded.Table, set settings.Settings, adminToken, mode string, log *slog.Logger) *stack {
+	s := &stack{table: table, log: log}
+	s.life, s.end = context.WithCancel(context.Background())
+
+	front := gateway.Config{
+		Log: log, Now: time.Now, Ping: set.Ping, Silent: set.Silent, BacklogFrames: set.BacklogFrames, Faithful: mode == "faithful",
+	}
+	if mode == "shuffled" {
+		seed := rand.Uint64()
+		log.Info("frames are shuffled", "seed", seed)
+		front.Shuffle = rand.New(rand.NewPCG(seed, 0))
+	}
+	s.gateway = gateway.New(front)
+
+	workspaces := engine.New(table, engine.Options{Now: time.Now})
+	credentials := auth.New(auth.Config{
+		Rows: table, AdminToken: adminToken, PersonKeys: set.PersonKeys, AcceptURLToken: set.AcceptURLToken,
+		TicketTTL: set.TicketTTL, Now: time.Now, Log: log,
+	})
+	s.sessions = session.New(session.Config{
+		Engine: workspaces, Rows: table, Push: s.gateway, Replays: s, Credentials: credentials,
+		Limits:    session.Limits{EventsPerFrame: set.EventsPerFrame},
+		Server:    protocol.Server{Name: "chipsd", Version: settings.Version()},
+		Unordered: mode == "shuffled", Now: time.Now, Log: log,
+	})
+	s.fanout = fanout.New(fanout.Config{
+		Log: workspaces, Connections: s.sessions, Rows: table, Push: s.gateway, Now: time.Now, Logger: log,
+	})
+	api := httpapi.New(httpapi.Config{
+		Engine: workspaces, Auth: credentials, Sessions: s.sessions, Log: log, Now: time.Now,
+		Version: settings.Version(), Origins: set.AllowedOrigins,
+	})
+	s.handler = s.gateway.Handler(gateway.Handlers{
+		Authorize: apigw.Authorize(credentials, log),
+		Socket:    apigw.Socket(s.sessions, s.gateway, log),
+		HTTP:      apigw.HTTP(api),
+	})
+	s.feed = table.Feed()
+	return s
+}
+
+// ringers is how many workspaces are fanned out side by side; a ring waits for the slowest socket of its workspace.
+const ringers = 16
+
+// sweepEvery is the time between two sweeps.
+const sweepEvery = 20 * time.Second
+
+// start runs what runs beside requests.
+func (s *stack) start() {
+	s.running.Go(func() { s.feed.Run(s.life, ringers, s.ring) })
+	s.running.Go(s.sweep)
+}
+
+// stop closes the sockets, lets what is under way finish as long as ctx goes, and ends the rest.
+func (s *stack) stop(ctx context.Context) {
+	if err := s.gateway.Stop(ctx); err != nil {
+		s.log.Warn("some sockets did not close in time", "error", err)
+	}
+	s.end()
+	s.running.Wait()
+}
+
+// ring is the doorbell. A workspace whose ring fails is rung again until it is through: there is no stream that would.
+func (s *stack) ring(ctx context.Context, c embedded.Change) {
+	pause := 50 * time.Millisecond
+	for commits := c.Commits; ; commits = nil {
+		err := s.fanout.Ring(ctx, c.Workspace, commits)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		s.log.Error("a workspace's fan-out failed and is tried again", "workspace_id", c.Workspace, "error", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(rand.N(pause)):
+			pause = min(2*pause, 5*time.Second)
+		}
+	}
+}
+
+// Start runs a replay beside the frame that asked for it.
+func (s *stack) Start(_ context.Context, job session.Job) error {
+	s.running.Go(func() {
+		if err := s.sessions.Replay(gateway.Paced(s.life), job); err != nil && s.life.Err() == nil {
+			s.log.Error("a replay failed", "workspace_id", job.Workspace, "connection", job.Connection, "error", err)
+		}
+	})
+	return nil
+}
+
+// sweep does what nobody else came to do: sockets that are to be closed, rows past their time.
+func (s *stack) sweep() {
+	ticks := time.NewTicker(sweepEvery)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-s.life.Done():
+			return
+		case <-ticks.C:
+		}
+		if err := s.sessions.Sweep(s.life); err != nil && s.life.Err() == nil {
+			s.log.Error("sweeping sockets failed", "error", err)
+		}
+		if _, err := s.table.Purge(s.life, time.Now()); err != nil && s.life.Err() == nil {
+			s.log.Error("purging rows failed", "error", err)
+		}
+	}
+}
