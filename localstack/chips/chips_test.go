@@ -17,6 +17,7 @@ import (
 )
 
 func TestServe(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "made", "data")
 	s := launch(t, data, []string{"CHIPS_ADDR=127.0.0.1:0"})
 	url := s.await()
@@ -98,6 +99,7 @@ func TestServe(t *testing.T) {
 }
 
 func TestDemoListenAndSend(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	run := func(args ...string) string {
 		t.Helper()
@@ -150,6 +152,7 @@ func TestDemoListenAndSend(t *testing.T) {
 }
 
 func TestTheProgramTeaches(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		args []string
 		says string

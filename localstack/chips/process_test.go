@@ -142,7 +142,8 @@ func (s *server) await() string {
 // kill ends the process with SIGKILL.
 func (s *server) kill() {
 	_ = s.cmd.Process.Kill()
-	<-s.ended
+	for range s.ended { // until it is closed
+	}
 }
 
 // stop ends the process with a signal, and answers how it ended.

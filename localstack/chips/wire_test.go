@@ -157,6 +157,7 @@ func (w *world) post(key, text string) string {
 
 // covers: TKT-1, TKT-3, TKT-4, TKT-5, TKT-6, TKT-7, TKT-10, TKT-11, TKT-12
 func TestGettingOn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	works := func(s *socket, status int) {
 		t.Helper()
@@ -229,6 +230,7 @@ func TestGettingOn(t *testing.T) {
 
 // covers: WRT-5, WRT-9
 func TestLargeEvents(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	s := w.open(w.scout.Token)
 	for _, size := range []int{32_768, 40_000, 65_536} {
@@ -265,6 +267,7 @@ func TestLargeEvents(t *testing.T) {
 
 // Whatever one client sends, another on the same server writes on.
 func TestMalformedFramesHarmNobodyElse(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	neighbour := w.open(w.workspace.Key)
 	for i, raw := range []string{
@@ -290,6 +293,7 @@ func TestMalformedFramesHarmNobodyElse(t *testing.T) {
 
 // covers: KEEP-1, KEEP-2, KEEP-7
 func TestKeepalive(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "CHIPS_PING_MS=100", "CHIPS_SILENT_MS=1000")
 	pings := make(chan struct{}, 1000)
 	answers := func(yes bool) func(*websocket.DialOptions) {
@@ -316,6 +320,7 @@ func TestKeepalive(t *testing.T) {
 
 // covers: KEEP-3, KEEP-4, KEEP-5, KEEP-7
 func TestFallingBehind(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "CHIPS_BACKLOG_FRAMES=20")
 	ctx := t.Context()
 	slow := w.open(w.workspace.Key, func(o *websocket.DialOptions) {
@@ -389,6 +394,7 @@ func TestFallingBehind(t *testing.T) {
 
 // A credential that is taken back closes its sockets at once.
 func TestTakingBackCloses(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	s, other := w.open(w.scout.Token), w.open(w.workspace.Key)
 	if err := w.arjun.Do(t.Context(), http.MethodDelete, "/v1/harnesses/"+w.scout.HarnessID+"/tokens/"+w.scout.TokenID, nil, nil); err != nil {
@@ -404,6 +410,7 @@ func TestTakingBackCloses(t *testing.T) {
 
 // Frames that a client sends without waiting are answered the same whether or not the gateway keeps their order.
 func TestFramesSideBySide(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"ordered", "shuffled"} {
 		t.Run(mode, func(t *testing.T) {
 			w := newWorld(t, "CHIPS_GATEWAY="+mode)
