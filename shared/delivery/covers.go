@@ -83,6 +83,22 @@ func (a *Audience) Covers(e protocol.Event) bool {
 	return in
 }
 
+// Quiet says whether no event above since, up to where s is, is for the recipient. It may say no where there is none.
+func Quiet(s *workspace.State, r Recipient, since int64) bool {
+	if s.LastBare > since {
+		return false
+	}
+	if h := s.Harnesses[r.ID]; h != nil && h.LastOwn > since {
+		return false
+	}
+	for _, room := range s.Rooms {
+		if room.LastSeq > since && s.InRoom(room, r.ID) {
+			return false
+		}
+	}
+	return true
+}
+
 // Always says whether the event is one that a harness is sent whatever its rooms, by the state as of the event: a run may be
 // forgotten by the time that it is replayed.
 func Always(s *workspace.State, e protocol.Event, r Recipient) bool {

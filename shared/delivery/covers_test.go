@@ -131,6 +131,47 @@ func TestCoversDeletedRoom(t *testing.T) {
 	}
 }
 
+// Quiet says so only where no event is for the recipient, by the state at the head.
+func TestQuiet(t *testing.T) {
+	sys := protocol.System
+	for _, c := range []struct {
+		name   string
+		happen func(w *world)
+		quiet  string
+	}{
+		{"nothing", func(*world) {}, insiders + " Gus Scout Ledger Far"},
+		{"words in G", func(w *world) { w.put(roomG, person(arjun), &protocol.MessagePost{}) }, "Priya Mel Scout Ledger Far"},
+		{"words in R", func(w *world) { w.put(roomR, person(arjun), &protocol.MessagePost{}) }, "Mel Gus Far"},
+		{"an event of no room", func(w *world) { w.put("", person(arjun), &protocol.WorkspaceRenamed{}) }, ""},
+		{"a room opens", func(w *world) {
+			w.put("spc_new", person(mel), &protocol.SpaceOpened{ParticipantIDs: []string{mel}})
+		}, "Arjun Priya Gus Scout Ledger Far"},
+		{"an agent leaves the room its harness was in", func(w *world) {
+			w.put(roomF, sys, &protocol.AgentReleased{AgentID: farA, Reason: "removed"})
+		}, "Arjun Priya Gus Scout Ledger"},
+		{"a run is cancelled where its harness is no longer", func(w *world) {
+			w.s.Runs["run_1"] = &workspace.Run{ID: "run_1", HarnessID: far, Status: workspace.Running}
+			e := w.event(roomG, sys, &protocol.RunCancel{})
+			e.RunID = "run_1"
+			workspace.Evolve(w.s, e)
+		}, "Priya Mel Scout Ledger"},
+		{"the room is deleted", func(w *world) { w.put(roomF, person(mel), &protocol.SpaceDeleted{}) }, insiders + " Gus Scout Ledger Far"},
+	} {
+		w := newWorld()
+		since := w.seq
+		c.happen(w)
+		var names []string
+		for _, x := range everybody {
+			if Quiet(w.s, x.r, since) {
+				names = append(names, x.name)
+			}
+		}
+		if got := strings.Join(names, " "); got != c.quiet {
+			t.Errorf("%s: quiet for %q, want %q", c.name, got, c.quiet)
+		}
+	}
+}
+
 func TestFirstMember(t *testing.T) {
 	w := newWorld()
 	e := w.event("spc_new", person(mel), &protocol.SpaceOpened{ParticipantIDs: []string{mel, s2, gus}})

@@ -82,13 +82,13 @@ func (r *replay) run(ctx context.Context) error {
 	var head int64
 	err := r.s.c.Engine.Read(ctx, r.conn.Workspace, func(st *workspace.State) error {
 		head = st.Seq
+		if r.at = r.conn.Sub.Progress; r.at == fromNow || r.at > head || delivery.Quiet(st, r.to, r.at) {
+			r.at = head
+		}
 		return nil
 	})
 	if err != nil {
 		return err
-	}
-	if r.at = r.conn.Sub.Progress; r.at == fromNow || r.at > head {
-		r.at = head
 	}
 	for {
 		if r.at >= head && r.conn.Sub.Behind <= r.at {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/chipschat/chips-aws/shared/delivery"
+	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/protocol"
 	"github.com/chipschat/chips-aws/shared/session"
 	"github.com/chipschat/chips-aws/shared/workspace"
@@ -133,6 +136,107 @@ func TestReplayInEventsFrames(t *testing.T) {
 	c = many.connect(many.arjun).hello(`,"accepts":["events"]`).subscribe(since)
 	if frames := many.push.sent(c.id); len(frames) != 2 || len(eventsIn(t, frames[0])) != 500 {
 		t.Errorf("%d frames, %d events in the first", len(frames), len(eventsIn(t, frames[0])))
+	}
+}
+
+// unread is an engine whose log may not be read: all that is needed is in the state.
+type unread struct{ session.Engine }
+
+func (unread) Commits(context.Context, string, int64, int) ([]engine.Commit, error) {
+	return nil, errUnknown
+}
+
+// Who missed nothing is live at once, however long the log has grown in other rooms.
+func TestNothingMissedIsLiveAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.config.Engine = unread{w.engine}
+	w.sessions = session.New(w.config)
+	since := w.head()
+	w.say(w.arjun, w.own, "not for Priya")
+	c := w.connect(w.priya).hello("").subscribe(since)
+	if sub := c.state().Sub; sub.State != session.Live || sub.LiveFrom != w.head() || len(c.events()) != 0 {
+		t.Errorf("%+v, %d events", sub, len(c.events()))
+	}
+	w.say(w.arjun, w.room, "for Priya")
+	other := w.connect(w.priya).hello("")
+	if _, err := w.sessions.Frame(context.Background(), other.id, other.c, fmt.Appendf(nil, `{"frame":"subscribe","workspace_id":%q,"since":%d}`, w.ws, since)); !errors.Is(err, errUnknown) {
+		t.Errorf("what she missed is not looked for: %v", err)
+	}
+}
+
+// Whatever happens in a workspace, who is told that nothing was missed has missed nothing.
+func TestQuietMissesNothing(t *testing.T) {
+	ctx := context.Background()
+	for seed := range uint64(5) {
+		w := newWorld(t)
+		r := rand.New(rand.NewPCG(seed, 3))
+		one := func(of ...string) string { return of[r.IntN(len(of))] }
+		callers := []workspace.Caller{w.arjun, w.priya, w.scout, w.ledger}
+		rooms := []string{w.room, w.own}
+		done, quiet := 0, 0
+		for i := range 500 {
+			by := callers[r.IntN(len(callers))]
+			room := one(rooms...)
+			run := workspace.DraftIn(one(room, room, ""), &protocol.RunStarted{})
+			run.RunID = protocol.NewID(protocol.PrefixRun, time.Unix(int64(i), 0), [10]byte{})
+			name := fmt.Sprint("Name ", i)
+			draft := []protocol.Event{
+				workspace.DraftIn(room, &protocol.MessagePost{Text: "x"}),
+				workspace.DraftIn(room, &protocol.MessagePost{Text: "x"}),
+				workspace.DraftIn(room, &protocol.MemberAdded{ParticipantID: one(w.priya.ID, w.s1, w.ledgerA)}),
+				workspace.DraftIn(room, &protocol.MemberRemoved{ParticipantID: one(w.priya.ID, w.s1, w.ledgerA)}),
+				workspace.DraftIn(room, &protocol.AgentMoved{AgentID: one(w.s1, w.ledgerA), ToSpaceID: one(rooms...)}),
+				workspace.DraftIn(room, &protocol.SpaceArchived{}), workspace.DraftIn(room, &protocol.SpaceUnarchived{}),
+				workspace.Draft(&protocol.SpaceOpened{Title: name}),
+				run, run, workspace.Draft(&workspace.PersonDraft{PersonID: w.priya.ID, Name: &name}),
+				workspace.DraftIn(room, &protocol.SpaceDeleted{}),
+			}[min(r.IntN(14), 11)]
+			out, err := w.engine.Do(ctx, w.ws, workspace.Command{By: by, Draft: draft, Operation: true})
+			if err != nil {
+				continue
+			}
+			done++
+			if opened := out.Ack().SpaceID; opened != "" {
+				rooms = append(rooms, opened)
+			}
+		}
+		var events []protocol.Event
+		commits, err := w.engine.Commits(ctx, w.ws, 1, 10_000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range commits {
+			some, err := c.Decode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			events = append(events, some...)
+		}
+		head, err := w.engine.StateAt(ctx, w.ws, w.head())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range callers {
+			to := delivery.Recipient{Kind: c.Kind, ID: c.ID}
+			at := workspace.New(w.ws)
+			last := int64(0) // the newest event that is for them
+			for _, e := range events {
+				workspace.Evolve(at, e)
+				if delivery.Covers(head, e, to) || delivery.Always(at, e, to) {
+					last = e.Seq
+				}
+			}
+			for since := range head.Seq + 1 {
+				if delivery.Quiet(head, to, since) {
+					if quiet++; since < last {
+						t.Fatalf("seed %d: %s is told that nothing came after %d, and %d did", seed, c.ID, since, last)
+					}
+				}
+			}
+		}
+		if done < 40 || quiet == 0 {
+			t.Errorf("seed %d: %d things were done, quiet %d times", seed, done, quiet)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 
+	"github.com/chipschat/chips-aws/shared/delivery"
 	"github.com/chipschat/chips-aws/shared/protocol"
 	"github.com/chipschat/chips-aws/shared/workspace"
 )
@@ -52,7 +53,7 @@ func (s *Sessions) subscribe(ctx context.Context, conn Connection, c workspace.C
 	job := Job{Workspace: c.Workspace, Connection: conn.ID, Generation: sub.Generation}
 	upTo := sub.Progress
 	err = s.c.Engine.Read(ctx, c.Workspace, func(st *workspace.State) error {
-		if upTo == fromNow || upTo > st.Seq {
+		if upTo == fromNow || upTo > st.Seq || delivery.Quiet(st, recipientOf(c), upTo) {
 			upTo = st.Seq
 		}
 		job.Lag = st.Seq - upTo

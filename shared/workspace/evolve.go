@@ -12,6 +12,12 @@ func Evolve(s *State, e protocol.Event) {
 	if room := s.Rooms[e.SpaceID]; room != nil {
 		room.LastSeq = e.Seq
 	}
+	if e.SpaceID == "" {
+		s.LastBare = e.Seq
+	}
+	if h := s.Harnesses[s.own(e)]; h != nil {
+		h.LastOwn = e.Seq
+	}
 	switch d := e.Data.(type) {
 	case *protocol.WorkspaceOpened:
 		s.Name = d.Name
@@ -53,6 +59,21 @@ func Evolve(s *State, e protocol.Event) {
 	default:
 		s.evolveRoom(e)
 	}
+}
+
+// own is the harness that is sent an event whatever its rooms, as it is about a run or an agent of its own; "" for none.
+func (s *State) own(e protocol.Event) string {
+	switch d := e.Data.(type) {
+	case *protocol.RunCancel:
+		if run := s.Runs[e.RunID]; run != nil {
+			return run.HarnessID
+		}
+	case *protocol.AgentAttached:
+		return s.harnessOf(d.AgentID)
+	case *protocol.AgentReleased:
+		return s.harnessOf(d.AgentID)
+	}
+	return ""
 }
 
 // evolveRoom takes the events of rooms, members, agents, messages and runs.

@@ -8,7 +8,7 @@ import (
 
 // FoldVersion is the version of State as a snapshot keeps it. It goes up when Evolve or State changes in a way that an old
 // snapshot does not show; a snapshot of another version is not read.
-const FoldVersion = 1
+const FoldVersion = 2
 
 // State is a workspace after the events up to Seq. Maps are keyed by id. It keeps what decisions and deliveries read, and no text of messages.
 type State struct {
@@ -26,6 +26,9 @@ type State struct {
 	Ended []string `json:"ended,omitzero"`
 	// Deleted are the ids of deleted rooms that are remembered, oldest first, at most RememberedRooms.
 	Deleted []string `json:"deleted,omitzero"`
+
+	// LastBare is the seq of the newest event of no room, 0 for none.
+	LastBare int64 `json:"last_bare,omitzero"`
 
 	Exchange protocol.ExchangeSettingsSet `json:"exchange"`
 	Cap      protocol.PolicyCapSet        `json:"cap"`
@@ -61,6 +64,8 @@ type Harness struct {
 	// Direct is the room it was given with its owner.
 	Direct  string `json:"direct,omitzero"`
 	Removed bool   `json:"removed,omitzero"`
+	// LastOwn is the seq of the newest event that it is sent whatever its rooms (contract U-82), 0 for none.
+	LastOwn int64 `json:"last_own,omitzero"`
 }
 
 // Agent is a face of a harness.
