@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -22,9 +23,9 @@ import (
 // The server is killed with SIGKILL at random moments while people and harnesses talk in one room. What was acked is in the log once, the
 // log has no hole, and every reader was handed it once and in order.
 //
-// CHIPS_KILLS says how often, CHIPS_SEED what to draw from.
+// CHIPS_KILLS says how often, CHIPS_SEED what to draw from, CHIPS_GATEWAY how the gateway behaves.
 //
-// covers: WRT-12, SUB-4, SUB-5, KEEP-5
+// covers: WRT-6, WRT-12, SUB-4, SUB-5
 func TestKill(t *testing.T) {
 	t.Parallel()
 	kills, seed := setting(t, "CHIPS_KILLS", 5), setting(t, "CHIPS_SEED", rand.Uint64()>>1)
@@ -101,7 +102,7 @@ type killed struct {
 // newKilled makes a room of four people and four harnesses, who write, and of whom two each read on a socket of their own.
 func newKilled(t *testing.T, r *rand.Rand) *killed {
 	k := &killed{t: t, rand: r, data: filepath.Join(t.TempDir(), "data"), acked: map[string]int64{},
-		env: []string{"CHIPS_ADMIN_TOKEN=" + adminToken, "CHIPS_LOG_LEVEL=warn"}}
+		env: []string{"CHIPS_ADMIN_TOKEN=" + adminToken, "CHIPS_LOG_LEVEL=warn", "CHIPS_GATEWAY=" + cmp.Or(os.Getenv("CHIPS_GATEWAY"), "ordered")}}
 	k.server = launch(t, k.data, k.env, "--addr", "127.0.0.1:0")
 	k.url = k.server.await()
 	k.addr = strings.TrimPrefix(k.url, "http://")

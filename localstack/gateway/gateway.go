@@ -120,6 +120,8 @@ func (g *Gateway) remove(s *socket) {
 	delete(g.sockets, s.id)
 }
 
+const requestIDHeader = "X-Request-Id"
+
 // newID is an id for a request or a connection.
 func newID() string { return rand.Text() }
 
@@ -139,6 +141,9 @@ func refuse(w http.ResponseWriter, status int, e *protocol.Error) {
 		body = nil
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if w.Header().Get(requestIDHeader) == "" {
+		w.Header().Set(requestIDHeader, newID())
+	}
 	w.WriteHeader(status)
 	_, _ = w.Write(body)
 }

@@ -19,6 +19,7 @@ import (
 // serveHTTP passes a request to the HTTP function and its answer back.
 func (g *Gateway) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	id := newID()
+	w.Header().Set(requestIDHeader, id) // the function's own stands over it
 	defer g.recoverTo(func() {
 		refuse(w, http.StatusInternalServerError, protocol.Refuse(protocol.Internal, "request %s failed", id))
 	})

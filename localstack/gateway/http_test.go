@@ -58,7 +58,7 @@ func TestHTTP(t *testing.T) {
 		t.Errorf("binary answer: %d %q", status, body)
 	}
 	for _, path := range []string{"/v1/panic", "/v1/error"} {
-		if status, body, _ = ask("GET", path, "", nil); status != 500 || !strings.HasPrefix(body, `{"code":"internal"`) || strings.Contains(body, "secret") {
+		if status, body, header = ask("GET", path, "", nil); header.Get("X-Request-Id") == "" || status != 500 || !strings.HasPrefix(body, `{"code":"internal"`) || strings.Contains(body, "secret") {
 			t.Errorf("%s: %d %s", path, status, body)
 		}
 	}
