@@ -17,7 +17,8 @@ import (
 	"github.com/chipschat/chips-aws/shared/dynamo"
 )
 
-// EndpointVariable names the environment variable with the URL of another DynamoDB to run the tests against.
+// EndpointVariable names the environment variable with the URL of another DynamoDB to run the tests against. MiniStack passes them;
+// moto_server does but for "writers race for a row", now and then: its UpdateItem is not atomic, and loses an ADD of two at once.
 const EndpointVariable = "CHIPS_DYNAMODB_ENDPOINT"
 
 // Emulator is one DynamoDB that tests run against.
