@@ -23,7 +23,7 @@ type Log interface {
 
 // Connections are the sockets of a workspace; *session.Sessions is one, and says what these do.
 type Connections interface {
-	List(ctx context.Context, workspace string) ([]session.Connection, error)
+	List(ctx context.Context, workspace string, known []session.Connection) ([]session.Connection, error)
 	MarkBehind(ctx context.Context, c *session.Connection, n int64) error
 	Forget(ctx context.Context, workspace, connID string) error
 	Cut(ctx context.Context, workspace, connID string, code int, reason string, last []byte) error

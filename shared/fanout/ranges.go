@@ -19,6 +19,8 @@ type kept struct {
 	written int64
 	// completed is up to where this worker knows that everything was sent.
 	completed int64
+	// conns are the connections as they were last read.
+	conns []session.Connection
 	// state is the workspace, folded as far as it was needed; nil until it is.
 	state *workspace.State
 }
@@ -109,10 +111,11 @@ func (w *worker) oneRange(ctx context.Context, r *rings) (int64, error) {
 
 // live are the connections that are live, and those that replay are told that up to n is theirs.
 func (w *worker) live(ctx context.Context, n int64) ([]*target, error) {
-	conns, err := w.f.c.Connections.List(ctx, w.ws)
+	conns, err := w.f.c.Connections.List(ctx, w.ws, w.kept.conns)
 	if err != nil {
 		return nil, err
 	}
+	w.kept.conns = conns
 	var live []*target
 	for i := range conns {
 		c := &conns[i]

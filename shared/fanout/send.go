@@ -71,12 +71,15 @@ func (w *worker) push(ctx context.Context, live []*target) error {
 		mu   sync.Mutex
 		errs []error
 	)
+	// All of a range has a limit too, so that one slow consumer does not hold its workspace up.
+	rangeCtx, cancel := context.WithTimeout(ctx, 5*w.f.c.PostTimeout)
+	defer cancel()
 	for _, t := range live {
 		if len(t.frames) == 0 {
 			continue
 		}
 		wg.Go(func() {
-			if err := w.pushTo(ctx, t, &sent); err != nil {
+			if err := w.pushTo(rangeCtx, t, &sent); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				errs = append(errs, err)
@@ -90,11 +93,8 @@ func (w *worker) push(ctx context.Context, live []*target) error {
 // pushTo sends one target its frames in order. A connection that fails is ended here, so that it resumes by since.
 func (w *worker) pushTo(ctx context.Context, t *target, sent *atomic.Int64) error {
 	conns, id := w.f.c.Connections, t.conn.ID
-	// All of a range has a limit too, so that one slow consumer does not hold its workspace up.
-	rangeCtx, cancel := context.WithTimeout(ctx, 5*w.f.c.PostTimeout)
-	defer cancel()
 	for _, frame := range t.frames {
-		err := w.post(rangeCtx, id, frame, sent)
+		err := w.post(ctx, id, frame, sent)
 		switch {
 		case err == nil:
 			continue
@@ -103,7 +103,7 @@ func (w *worker) pushTo(ctx context.Context, t *target, sent *atomic.Int64) erro
 				"workspace_id", w.ws, "connection_id", id, "bytes", len(frame))
 			continue
 		case errors.Is(err, session.ErrGone):
-			return conns.Forget(ctx, w.ws, id)
+			return conns.Forget(context.WithoutCancel(ctx), w.ws, id)
 		case errors.Is(err, session.ErrBehind):
 			return conns.CutBehind(ctx, w.ws, id)
 		}

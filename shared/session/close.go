@@ -67,7 +67,7 @@ func (s *Sessions) CloseHolder(ctx context.Context, workspace, id string) error 
 }
 
 func (s *Sessions) closeAll(ctx context.Context, ws string, which func(Connection) bool) error {
-	list, err := s.List(ctx, ws)
+	list, err := s.List(ctx, ws, nil)
 	if err != nil {
 		return err
 	}

@@ -147,10 +147,11 @@ func (s *Sessions) update(ctx context.Context, c *Connection, change func(c *Con
 	}
 }
 
-// List answers the connections of a workspace whose time is not over. One that cannot be read is passed over and reported.
-func (s *Sessions) List(ctx context.Context, ws string) ([]Connection, error) {
+// List answers the connections of a workspace whose time is not over, in order of their ids. known is what an earlier List answered, or
+// nil: what has not changed since is not read anew. A row that cannot be read is passed over and reported.
+func (s *Sessions) List(ctx context.Context, ws string, known []Connection) ([]Connection, error) {
 	const page = 1000
-	var list []Connection
+	list := make([]Connection, 0, len(known))
 	now, after := s.c.Now(), ""
 	for {
 		rows, err := s.c.Rows.Query(ctx, connectionsPK(ws), after, page)
@@ -158,8 +159,13 @@ func (s *Sessions) List(ctx context.Context, ws string) ([]Connection, error) {
 			return nil, fmt.Errorf("read connections of %s: %w", ws, err)
 		}
 		for _, row := range rows {
-			c, err := decodeConnection(ws, row)
-			if err != nil {
+			for len(known) > 0 && known[0].ID < row.SK {
+				known = known[1:]
+			}
+			var c Connection
+			if len(known) > 0 && known[0].ID == row.SK && known[0].rev == row.Rev {
+				c = known[0]
+			} else if c, err = decodeConnection(ws, row); err != nil {
 				s.c.Log.ErrorContext(ctx, "a connection's row cannot be read", "alarm", true, "error", err)
 				continue
 			}
@@ -191,7 +197,7 @@ func (s *Sessions) MarkBehind(ctx context.Context, c *Connection, n int64) error
 
 // Connected says whether a person or a harness has a connection.
 func (s *Sessions) Connected(ctx context.Context, ws, id string) (bool, error) {
-	list, err := s.List(ctx, ws)
+	list, err := s.List(ctx, ws, nil)
 	for _, c := range list {
 		if c.Holder == id && !c.Closing {
 			return true, err

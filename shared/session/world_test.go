@@ -323,7 +323,7 @@ func event(t testing.TB, frame []byte) protocol.Event {
 // state is a connection's subscription as its row says.
 func (c *conn) state() session.Connection {
 	c.w.t.Helper()
-	list, err := c.w.sessions.List(context.Background(), c.w.ws)
+	list, err := c.w.sessions.List(context.Background(), c.w.ws, nil)
 	if err != nil {
 		c.w.t.Fatal(err)
 	}
