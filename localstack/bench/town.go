@@ -35,7 +35,7 @@ func build(ctx context.Context, g *engine.Engine) (*town, error) {
 	var entropy [10]byte
 	rand.Read(entropy[:])
 	t := &town{g: g, id: protocol.NewID(protocol.PrefixWorkspace, time.Now(), entropy)}
-	events, err := t.operate(ctx, t.caller(protocol.KindSystem, protocol.SystemID), workspace.Draft(&workspace.WorkspaceDraft{Name: "Town", OwnerName: "Arjun"}))
+	events, err := t.operate(ctx, t.caller(protocol.KindSystem, protocol.SystemID), workspace.Draft(&workspace.NameDraft{Name: "Town", OwnerName: "Arjun"}))
 	if err != nil {
 		return nil, err
 	}

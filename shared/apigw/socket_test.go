@@ -59,7 +59,7 @@ func newSocketWorld(t *testing.T) *socketWorld {
 		}
 		return out
 	}
-	opened := do(workspace.Caller{Workspace: aWorkspace, Kind: protocol.KindSystem, ID: protocol.SystemID}, &workspace.WorkspaceDraft{OwnerName: "Arjun"})
+	opened := do(workspace.Caller{Workspace: aWorkspace, Kind: protocol.KindSystem, ID: protocol.SystemID}, &workspace.NameDraft{OwnerName: "Arjun"})
 	name := "Scout"
 	var owner string
 	for _, ev := range opened.Events {

@@ -31,7 +31,7 @@ func newWorld(t *testing.T) *world {
 	person := func(id string) workspace.Caller {
 		return workspace.Caller{Workspace: "ws_1", Kind: protocol.KindPerson, ID: id, Credential: "dev_" + id}
 	}
-	opened := w.must(system, operation(&workspace.WorkspaceDraft{Name: "Acme", OwnerName: "Arjun"}))
+	opened := w.must(system, operation(&workspace.NameDraft{Name: "Acme", OwnerName: "Arjun"}))
 	w.arjun = person(opened.Events[1].Data.(*protocol.PersonAdded).PersonID)
 	added := w.must(w.arjun, operation(&workspace.PersonDraft{Name: ptr("Priya"), Role: ptr(protocol.Member)}))
 	w.priya = person(added.Events[0].Data.(*protocol.PersonAdded).PersonID)
@@ -170,7 +170,7 @@ func TestRepeatIsDuplicate(t *testing.T) {
 			return w.arjun, operation(&protocol.HarnessRemoved{HarnessID: w.scout.ID}), nil
 		}, protocol.NotFound},
 		"the workspace has the name": {func(w *world) (workspace.Caller, workspace.Command, []then) {
-			return w.arjun, operation(&workspace.WorkspaceDraft{Name: "Other"}), nil
+			return w.arjun, operation(&workspace.NameDraft{Name: "Other"}), nil
 		}, ""},
 		"the person has the name": {func(w *world) (workspace.Caller, workspace.Command, []then) {
 			return w.arjun, operation(&workspace.PersonDraft{PersonID: w.priya.ID, Name: ptr("Pri")}), nil

@@ -73,7 +73,7 @@ func newWorld(t testing.TB, e *engine.Engine) *world {
 	person := func(id string) workspace.Caller {
 		return workspace.Caller{Workspace: w.ws, Kind: protocol.KindPerson, ID: id, Credential: "key_" + id}
 	}
-	out := w.do(system, workspace.Draft(&workspace.WorkspaceDraft{Name: "Northwind", OwnerName: "Arjun"}))
+	out := w.do(system, workspace.Draft(&workspace.NameDraft{Name: "Northwind", OwnerName: "Arjun"}))
 	w.arjun = person(find[*protocol.PersonAdded](w, out).PersonID)
 	name, role := "Priya", protocol.Member
 	out = w.do(w.arjun, workspace.Draft(&workspace.PersonDraft{Name: &name, Role: &role}))

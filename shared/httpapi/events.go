@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"cmp"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/chipschat/chips-aws/shared/delivery"
@@ -12,7 +14,11 @@ import (
 func (a *api) writeEvent(c *call) (any, error) {
 	e, refused := protocol.DecodeClient(c.body)
 	if refused != nil {
-		return nil, refused
+		err := a.Engine.Read(c.ctx, c.caller.Workspace, func(st *workspace.State) error {
+			refused = workspace.Unreadable(st, c.caller, e, refused)
+			return nil
+		})
+		return nil, cmp.Or(err, error(refused))
 	}
 	out, err := a.Engine.Do(c.ctx, c.caller.Workspace, workspace.Command{By: c.caller, Draft: e})
 	if err != nil {

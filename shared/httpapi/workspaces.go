@@ -31,7 +31,7 @@ func (a *api) openWorkspace(c *call) (any, error) {
 		return nil, missing("owner.name")
 	}
 	c.caller.Workspace = newWorkspaceID(a.Now(), c.key)
-	out, err := a.do(c, workspace.Draft(&workspace.WorkspaceDraft{Name: in.Name, OwnerName: in.Owner.Name}))
+	out, err := a.do(c, workspace.Draft(&workspace.NameDraft{Name: in.Name, OwnerName: in.Owner.Name}))
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (a *api) renameWorkspace(c *call) (any, error) {
 	if in.Name == nil {
 		return nil, missing("name")
 	}
-	out, err := a.do(c, workspace.Draft(&workspace.WorkspaceDraft{Name: *in.Name}))
+	out, err := a.do(c, workspace.Draft(&workspace.NameDraft{Name: *in.Name}))
 	if err != nil {
 		return nil, err
 	}

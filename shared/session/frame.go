@@ -137,7 +137,11 @@ func accepted(words []string) (known []string) {
 func (s *Sessions) event(ctx context.Context, connID string, c workspace.Caller, f protocol.EventFrame) (Reply, error) {
 	e, bad := protocol.DecodeClient(f.Event)
 	if bad != nil {
-		return refusal(bad, e.IdempotencyKey), nil
+		err := s.c.Engine.Read(ctx, c.Workspace, func(st *workspace.State) error {
+			bad = workspace.Unreadable(st, c, e, bad)
+			return nil
+		})
+		return refusal(bad, e.IdempotencyKey), err
 	}
 	for try := 0; ; try++ {
 		out, err := s.c.Engine.Do(ctx, c.Workspace, workspace.Command{By: c, Connection: connID, Draft: e})

@@ -137,7 +137,7 @@ func newWorld(t testing.TB, change ...func(*session.Config)) *world {
 		id := find[*protocol.PersonAdded](w, out).PersonID
 		return workspace.Caller{Workspace: w.ws, Kind: protocol.KindPerson, ID: id, Credential: "key_" + id}
 	}
-	w.arjun = person(w.do(system, workspace.Draft(&workspace.WorkspaceDraft{Name: "Northwind", OwnerName: "Arjun"})))
+	w.arjun = person(w.do(system, workspace.Draft(&workspace.NameDraft{Name: "Northwind", OwnerName: "Arjun"})))
 	name, role := "Priya", protocol.Member
 	w.priya = person(w.do(w.arjun, workspace.Draft(&workspace.PersonDraft{Name: &name, Role: &role})))
 	harness := func(name string, capabilities ...string) (workspace.Caller, string, string) {

@@ -95,6 +95,23 @@ func Decide(s *State, c Command) (Decision, *protocol.Error) {
 	return Decision{Events: d.out, Primary: d.primary}, nil
 }
 
+// Unreadable is the refusal of a draft whose fields cannot be read: who may write its type, where that is known, is answered before
+// what is wrong with its fields (contract U-120).
+func Unreadable(s *State, by Caller, draft protocol.Event, fault *protocol.Error) *protocol.Error {
+	r, known := rules[draft.Type]
+	if fault.Code != protocol.InvalidEvent || protocol.NewData(draft.Type) == nil {
+		return fault
+	}
+	if !known {
+		return forbidden("only Chips writes %s", draft.Type)
+	}
+	d := &deciding{s: s, c: Command{By: by, Draft: draft}}
+	if err := d.mayWrite(r.by); err != nil {
+		return err
+	}
+	return fault
+}
+
 // mayWrite says whether the sender's kind may write the type at all.
 func (d *deciding) mayWrite(by writer) *protocol.Error {
 	typ := d.c.Draft.Type

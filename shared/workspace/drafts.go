@@ -5,8 +5,8 @@ import "github.com/chipschat/chips-aws/shared/protocol"
 // Drafts are what an HTTP operation asks for where the event it causes says more, or says it whole: a nil field is one that was not
 // given. Ids that are to be made are "".
 type (
-	// WorkspaceDraft opens a workspace with its owner, or renames it.
-	WorkspaceDraft struct { //nolint:revive // named as the other drafts are
+	// NameDraft opens a workspace with its owner, or renames it (OwnerName "").
+	NameDraft struct {
 		Name      string
 		OwnerName string
 	}
@@ -55,7 +55,7 @@ type (
 )
 
 // EventType says which event the draft causes.
-func (d *WorkspaceDraft) EventType() string {
+func (d *NameDraft) EventType() string {
 	if d.OwnerName != "" {
 		return "workspace.opened"
 	}

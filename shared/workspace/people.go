@@ -14,7 +14,7 @@ const (
 
 // workspaceOpened opens a workspace with its owner, by the operator.
 func (d *deciding) workspaceOpened() *protocol.Error {
-	draft, ok := d.c.Draft.Data.(*WorkspaceDraft)
+	draft, ok := d.c.Draft.Data.(*NameDraft)
 	if !ok || d.c.By.Kind != protocol.KindSystem {
 		return forbidden("only the operator opens a workspace")
 	}
@@ -39,7 +39,7 @@ func (d *deciding) workspaceOpened() *protocol.Error {
 }
 
 func (d *deciding) workspaceRenamed() *protocol.Error {
-	draft, ok := d.c.Draft.Data.(*WorkspaceDraft)
+	draft, ok := d.c.Draft.Data.(*NameDraft)
 	if !ok {
 		return d.bad("name is missing")
 	}

@@ -80,8 +80,8 @@ func TestHarnessSettings(t *testing.T) {
 	w.refused(protocol.InvalidRequest, w.arjun, policy(4))
 	for i, bad := range []protocol.Rule{{Match: "", Decision: "ask"}, {Match: "x", Decision: "maybe"}, {Match: "x", Decision: "ask", Approvers: []string{"me"}},
 		{Match: "x", Decision: "ask", When: &protocol.When{Risk: []string{"boring"}}}, {Match: "x", Decision: "ask", When: &protocol.When{MoneyUSDOver: ptr(-1.0)}}} {
-		err := w.refusal(protocol.InvalidRequest, w.arjun, policy(2, bad))
-		if err != nil && !strings.Contains(err.Message, "rules[0].") {
+		err := w.refused(protocol.InvalidRequest, w.arjun, policy(2, bad))
+		if !strings.Contains(err.Message, "rules[0].") {
 			t.Errorf("%d: the field is not named: %s", i, err.Message)
 		}
 	}

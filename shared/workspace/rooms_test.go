@@ -33,7 +33,7 @@ func TestWhoeverOpensARoomIsItsFirstMember(t *testing.T) {
 	if agent.Key != "room-key-1" || agent.Name == "Scout" {
 		t.Errorf("the agent of the key: %+v", agent)
 	}
-	err := f.refusal(protocol.AgentElsewhere, f.scout, event("", &protocol.SpaceOpened{Key: "room-key-1"}))
+	err := f.refused(protocol.AgentElsewhere, f.scout, event("", &protocol.SpaceOpened{Key: "room-key-1"}))
 	if err.SpaceID != room.ID {
 		t.Errorf("it is in %s, not %s", room.ID, err.SpaceID)
 	}
@@ -46,7 +46,7 @@ func TestWhoeverOpensARoomIsItsFirstMember(t *testing.T) {
 
 func TestOneAgentOneRoom(t *testing.T) {
 	f := newFixture(t)
-	err := f.refusal(protocol.AgentElsewhere, f.arjun, event(f.lone, &protocol.MemberAdded{ParticipantID: f.s1}))
+	err := f.refused(protocol.AgentElsewhere, f.arjun, event(f.lone, &protocol.MemberAdded{ParticipantID: f.s1}))
 	if err.SpaceID != f.r {
 		t.Errorf("space_id %q, want %q", err.SpaceID, f.r)
 	}

@@ -42,12 +42,12 @@ func TestRunStates(t *testing.T) {
 	f.refused(protocol.InvalidEvent, f.scout, command{func() protocol.Event { e := onRun(run, step).draft; e.SpaceID = f.lone; return e }(), false})
 	f.refused(protocol.InvalidEvent, f.scout, onRun(run, &protocol.StepLog{StepID: "stp_2"}))
 
-	why := f.refusal(protocol.InvalidEvent, f.scout, onRun(run, &protocol.RunResumed{}))
+	why := f.refused(protocol.InvalidEvent, f.scout, onRun(run, &protocol.RunResumed{}))
 	if !strings.Contains(why.Message, "not paused") {
 		t.Errorf("no reason: %q", why.Message)
 	}
 	f.must(f.scout, onRun(run, &protocol.RunPaused{}))
-	why = f.refusal(protocol.InvalidEvent, f.scout, onRun(run, &protocol.RunPaused{}))
+	why = f.refused(protocol.InvalidEvent, f.scout, onRun(run, &protocol.RunPaused{}))
 	if !strings.Contains(why.Message, "paused") {
 		t.Errorf("no reason: %q", why.Message)
 	}
@@ -56,7 +56,7 @@ func TestRunStates(t *testing.T) {
 	f.must(f.scout, onRun(run, &protocol.RunCompleted{Summary: "Done."}))
 	for _, late := range []protocol.Data{step, &protocol.RunPaused{}, &protocol.RunResumed{}, &protocol.RunCompleted{}, &protocol.RunFailed{},
 		&protocol.RunCancelled{}, &protocol.StepStarted{StepID: "s", Title: "t"}, &protocol.MessagePost{Text: "late"}} {
-		why := f.refusal(protocol.InvalidEvent, f.scout, onRun(run, late))
+		why := f.refused(protocol.InvalidEvent, f.scout, onRun(run, late))
 		if !strings.Contains(why.Message, "completed") {
 			t.Errorf("%s: no reason: %q", late.EventType(), why.Message)
 		}
@@ -133,5 +133,23 @@ func TestOnlySoManyEndedRunsAreRemembered(t *testing.T) {
 	f.refused(protocol.InvalidEvent, f.scout, onRun(runID(5), &protocol.RunCompleted{}))
 	if n := len(f.s.Runs); n != RememberedRuns {
 		t.Errorf("%d runs are kept", n)
+	}
+}
+
+func TestWhoMayWriteComesBeforeWhatIsWrongWithTheFields(t *testing.T) {
+	f := newFixture(t)
+	fault := protocol.Refuse(protocol.InvalidEvent, "summary is not a text")
+	for _, c := range []struct {
+		by   Caller
+		typ  string
+		want protocol.Code
+	}{
+		{f.priya, "step.log", protocol.Forbidden}, {f.scout, "step.log", protocol.InvalidEvent}, {f.scout, "space.archived", protocol.Forbidden},
+		{f.priya, "hello", protocol.Forbidden}, {f.priya, "no.such.thing", protocol.InvalidEvent}, {f.priya, "", protocol.InvalidEvent},
+	} {
+		draft := protocol.Event{Envelope: protocol.Envelope{Type: c.typ}}
+		if got := Unreadable(f.s, c.by, draft, fault); got.Code != c.want {
+			t.Errorf("%s by a %s: %v, want %s", c.typ, c.by.Kind, got, c.want)
+		}
 	}
 }

@@ -23,7 +23,7 @@ const testWorkspace = "ws_01K4ZQPX000000000000000001"
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, s: New(testWorkspace), now: time.Date(2026, 9, 2, 14, 0, 0, 0, time.UTC)}
-	events := w.must(Caller{Kind: protocol.KindSystem, ID: protocol.SystemID}, op(&WorkspaceDraft{Name: "W", OwnerName: "Arjun"}))
+	events := w.must(Caller{Kind: protocol.KindSystem, ID: protocol.SystemID}, op(&NameDraft{Name: "W", OwnerName: "Arjun"}))
 	w.arjun = person(events[1].Data.(*protocol.PersonAdded).PersonID)
 	return w
 }
@@ -107,14 +107,8 @@ func (w *world) must(by Caller, c command) []protocol.Event {
 	return events
 }
 
-// refused has a command refused with a code, and nothing changed by it.
-func (w *world) refused(code protocol.Code, by Caller, c command) {
-	w.t.Helper()
-	_ = w.refusal(code, by, c)
-}
-
-// refusal is refused for those who want to read it.
-func (w *world) refusal(code protocol.Code, by Caller, c command) *protocol.Error {
+// refused checks that a command is refused with a code, and that nothing came of it. It answers why.
+func (w *world) refused(code protocol.Code, by Caller, c command) (why protocol.Error) {
 	w.t.Helper()
 	seq := w.s.Seq
 	_, err := w.do(by, c)
@@ -124,7 +118,10 @@ func (w *world) refusal(code protocol.Code, by Caller, c command) *protocol.Erro
 	if w.s.Seq != seq {
 		w.t.Errorf("%s was refused and yet changed the log", c.draft.Type)
 	}
-	return err
+	if err != nil {
+		why = *err
+	}
+	return why
 }
 
 func ptr[T any](v T) *T { return &v }
