@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -60,6 +61,16 @@ func choose(only string) ([]line, error) {
 		chosen = append(chosen, lines[i])
 	}
 	return chosen, nil
+}
+
+// machine says what it is measured on, and whether anything else was going on there.
+func (b *bench) machine() {
+	fmt.Fprintf(b.out, "%d cores, %s/%s, %s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
+		minute, _, _ := strings.Cut(string(load), " ")
+		fmt.Fprintf(b.out, ", load of the last minute %s", minute)
+	}
+	fmt.Fprintln(b.out)
 }
 
 // reps is how often a thing is measured.

@@ -38,6 +38,7 @@ func run(ctx context.Context) error {
 	if b.dir, err = os.MkdirTemp("", "chips-bench-"); err != nil {
 		return err
 	}
+	b.machine()
 	for _, l := range chosen {
 		fmt.Fprintf(os.Stderr, "measuring %s ...\n", l.name)
 		if err = l.run(b, ctx); err != nil {

@@ -81,17 +81,23 @@ const frameSize = 600
 
 const filler = "The tests of the parser pass again, and what was slow is the second pass over the tokens; I have a change for it that needs a look before it goes in. "
 
-// post writes the next message in a room without waiting for its ack. Its key, which its text begins with, is the socket's name and a number.
+// message is a message in a room as a frame, in the place of b. Its text begins with its key.
+func message(key, space string, b []byte) []byte {
+	b = append(b[:0], `{"frame":"event","event":{"v":1,"type":"message.post","space_id":"`...)
+	b = append(append(append(append(b, space...), `","idempotency_key":"`...), key...), `","text":"`...)
+	b = append(append(b, key...), ": "...)
+	for len(b) < frameSize-3 {
+		b = append(b, filler[:min(len(filler), frameSize-3-len(b))]...)
+	}
+	return append(b, `"}}`...)
+}
+
+// post writes the next message in a room without waiting for its ack. Its key is the socket's name and a number.
 func (s *socket) post(ctx context.Context, space string) (key string, err error) {
 	s.sent++
 	key = fmt.Sprintf("%s-%06d", s.name, s.sent)
-	s.out = append(s.out[:0], `{"frame":"event","event":{"v":1,"type":"message.post","space_id":"`...)
-	s.out = append(append(append(append(s.out, space...), `","idempotency_key":"`...), key...), `","text":"`...)
-	s.out = append(append(s.out, key...), ": "...)
-	for len(s.out) < frameSize-3 {
-		s.out = append(s.out, filler[:min(len(filler), frameSize-3-len(s.out))]...)
-	}
-	return key, s.send(ctx, append(s.out, `"}}`...))
+	s.out = message(key, space, s.out)
+	return key, s.send(ctx, s.out)
 }
 
 // acked reads up to the ack of a key, and answers its seq.
