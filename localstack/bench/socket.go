@@ -30,7 +30,7 @@ func dial(ctx context.Context, api client.API, name string) (*socket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("get a ticket: %w", err)
 	}
-	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(api.URL, "http")+"/v1/ws?ticket="+url.QueryEscape(ticket), nil)
+	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(api.URL, "http")+"/v1/ws?ticket="+url.QueryEscape(ticket), nil) //nolint:bodyclose // Dial closes it
 	if err != nil {
 		return nil, fmt.Errorf("open a socket: %w", err)
 	}

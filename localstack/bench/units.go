@@ -67,9 +67,9 @@ func (b bill) cells() []string {
 // units writes a number of units without zeros behind the point.
 func units(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// add is both in one.
-func (b bill) add(o bill) bill {
-	b.Units = b.Units.Add(o.Units)
+// with is both in one.
+func (b bill) with(o bill) bill {
+	b.Units = b.Add(o.Units)
 	b.messages += o.messages
 	b.requests += o.requests
 	return b
@@ -195,7 +195,7 @@ func (c *cloud) talk(ctx context.Context, owner, harness *visitor) (bills []bill
 	if err != nil {
 		return nil, 0, err
 	}
-	all := message.add(alone)
+	all := message.with(alone)
 	all.what, all.goal = "a message from ack to its one subscriber, both of these", dynamo.Units{}
 	step, err := c.measure("a step, acked", 1, 0, func() error {
 		return c.on(ctx, harness, "turn-0001-step-000000000000001", "step.log", `"step_id":"step-1","status":"done","summary":"ran the tests of the parser, all of them pass"`)
