@@ -276,6 +276,21 @@ func TestGivesUpASilentSocket(t *testing.T) {
 	f.greeted().expectSubscribe(0)
 }
 
+func TestKeepsASocketThatAnswersPings(t *testing.T) {
+	f := newFake(t)
+	h := start(t, f, func(c *Config) { c.Idle = 100 * time.Millisecond })
+	p := f.greeted()
+	p.expectSubscribe(0)
+	go func() { _, _, _ = p.conn.Read(context.Background()) }() // which answers pings
+	select {
+	case <-f.sockets:
+		t.Fatal("a new socket was opened")
+	case <-time.After(500 * time.Millisecond):
+	}
+	p.event(1)
+	h.want(t, 1)
+}
+
 func TestGivesUpASocketThatDoesNotAnswer(t *testing.T) {
 	f := newFake(t)
 	h := start(t, f, func(c *Config) { c.AnswerWait = 50 * time.Millisecond })

@@ -25,7 +25,7 @@ func (s *socket) read(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("read: %w", err)
 		}
-		s.idle.Reset(s.c.cfg.Idle)
+		s.heard()
 		if err := s.take(ctx, raw); err != nil {
 			return err
 		}

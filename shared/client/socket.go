@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -35,8 +36,10 @@ type socket struct {
 	c    *Client
 	conn *websocket.Conn
 	// end ends it, with the reason.
-	end  context.CancelCauseFunc
-	idle *time.Timer
+	end context.CancelCauseFunc
+	// idle fires when nothing was heard for a while; frames counts what was heard.
+	idle   *time.Timer
+	frames atomic.Int64
 	// hello is given the workspace when hello was answered.
 	hello chan string
 
@@ -47,17 +50,16 @@ type socket struct {
 
 // connect opens a socket and uses it up. It says whether anything came of it, and why it ended.
 func (c *Client) connect(ctx context.Context) (progress bool, err error) {
-	conn, err := c.dial(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = conn.CloseNow() }()
-	conn.SetReadLimit(readLimit)
-
 	life, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	s := &socket{c: c, conn: conn, end: end, hello: make(chan string, 1)}
-	s.idle = time.AfterFunc(c.cfg.Idle, func() { end(errSilent) })
+	s := &socket{c: c, end: end, hello: make(chan string, 1)}
+	if s.conn, err = c.dial(ctx, s.heard); err != nil {
+		return false, err
+	}
+	conn := s.conn
+	defer func() { _ = conn.CloseNow() }()
+	conn.SetReadLimit(readLimit)
+	s.idle = time.AfterFunc(c.cfg.Idle/2, func() { s.probe(life) })
 	defer s.idle.Stop()
 
 	// The reader outlives the rest, so that closing can wait for the other side's part.
@@ -81,8 +83,8 @@ func (c *Client) connect(ctx context.Context) (progress bool, err error) {
 	return s.progress, err
 }
 
-// dial buys a ticket and opens a socket with it.
-func (c *Client) dial(ctx context.Context) (*websocket.Conn, error) {
+// dial buys a ticket and opens a socket with it, which calls heard for pings and pongs.
+func (c *Client) dial(ctx context.Context, heard func()) (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, stepWait)
 	defer cancel()
 	if err := c.findStart(ctx); err != nil {
@@ -93,7 +95,11 @@ func (c *Client) dial(ctx context.Context) (*websocket.Conn, error) {
 		return nil, forGood(fmt.Errorf("get a ticket: %w", err))
 	}
 	target := "ws" + strings.TrimPrefix(c.cfg.URL, "http") + "/v1/ws?ticket=" + url.QueryEscape(ticket)
-	conn, _, err := websocket.Dial(ctx, target, &websocket.DialOptions{HTTPClient: c.cfg.HTTP}) //nolint:bodyclose // Dial closes it
+	conn, _, err := websocket.Dial(ctx, target, &websocket.DialOptions{ //nolint:bodyclose // Dial closes it
+		HTTPClient:     c.cfg.HTTP,
+		OnPingReceived: func(context.Context, []byte) bool { heard(); return true },
+		OnPongReceived: func(context.Context, []byte) { heard() },
+	})
 	if err != nil {
 		return nil, errors.New(strings.ReplaceAll(err.Error(), url.QueryEscape(ticket), "…"))
 	}
@@ -239,6 +245,22 @@ func (s *socket) place() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sent
+}
+
+// heard notes a sign of life.
+func (s *socket) heard() {
+	s.frames.Add(1)
+	s.idle.Reset(s.c.cfg.Idle / 2)
+}
+
+// probe asks a socket that has been silent for half of what it may be for a sign of life, and gives it up where none comes.
+func (s *socket) probe(life context.Context) {
+	before := s.frames.Load()
+	ctx, cancel := context.WithTimeout(life, s.c.cfg.Idle/2)
+	defer cancel()
+	if err := s.conn.Ping(ctx); err != nil && s.frames.Load() == before {
+		s.end(errSilent)
+	}
 }
 
 // watchAnswers gives the socket up when the oldest event that was sent on it has had no answer for one to two AnswerWaits.
