@@ -5,7 +5,6 @@ import (
 	"testing"
 )
 
-// covers: TKT-1, TKT-3, TKT-5
 func TestWhoMayUpgrade(t *testing.T) {
 	f := serve(t, Config{}, nil)
 	ask := func(method, path string, header http.Header) int {
