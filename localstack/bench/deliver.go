@@ -19,7 +19,7 @@ type receipt struct {
 func (s *socket) listen(ctx context.Context, writer string, got chan<- receipt) {
 	mark := []byte(`"text":"` + writer + "-")
 	for {
-		frame, err := s.read(ctx)
+		frame, err := s.read()
 		if err != nil {
 			select {
 			case got <- receipt{err: err}:
@@ -102,7 +102,7 @@ func (b *bench) closedLoop(ctx context.Context, p place, readers []place, what s
 			return nil, err
 		}
 		defer s.close()
-		if err := s.subscribe(ctx, p.workspace, -1); err != nil {
+		if err := s.subscribe(p.workspace, -1); err != nil {
 			return nil, err
 		}
 		go s.listen(ctx, name, got)
@@ -163,11 +163,11 @@ var errLate = errors.New("a message did not reach every subscriber in time")
 // once writes one message and waits until it was acknowledged and everybody has it.
 func (l *loop) once(ctx context.Context, limit time.Duration) error {
 	start := time.Now()
-	key, err := l.w.post(ctx, l.space)
+	key, err := l.w.post(l.space)
 	if err != nil {
 		return err
 	}
-	if _, err := l.w.acked(ctx, key); err != nil {
+	if _, err := l.w.acked(key); err != nil {
 		return err
 	}
 	l.acks = append(l.acks, time.Since(start))

@@ -39,7 +39,7 @@ func (b *bench) idle(ctx context.Context) error {
 				return fmt.Errorf("socket %d: %w", i, err)
 			}
 			defer socket.close()
-			if err := socket.subscribe(ctx, p.workspace, -1); err != nil {
+			if err := socket.subscribe(p.workspace, -1); err != nil {
 				return err
 			}
 		}

@@ -86,11 +86,11 @@ func replayOnce(ctx context.Context, p place, from, to int64) (took time.Duratio
 	}
 	defer s.close()
 	start := time.Now()
-	if err := s.subscribe(ctx, p.workspace, from); err != nil {
+	if err := s.subscribe(p.workspace, from); err != nil {
 		return 0, 0, err
 	}
 	for at := from; at < to; {
-		frame, err := s.read(ctx)
+		frame, err := s.read()
 		if err != nil {
 			return 0, 0, fmt.Errorf("after seq %d: %w", at, err)
 		}

@@ -111,9 +111,18 @@ func (s *server) admin() client.API {
 	return client.API{URL: s.url, Credential: client.Bearer(adminToken)}
 }
 
-// cpu is how much processor time the server has used.
-func (s *server) cpu() (time.Duration, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+// cpu is how much processor time the server has used, and this process.
+func (s *server) cpu() (server, own time.Duration, err error) {
+	if server, err = cpuOf(s.cmd.Process.Pid); err != nil {
+		return 0, 0, err
+	}
+	own, err = cpuOf(os.Getpid())
+	return server, own, err
+}
+
+// cpuOf is how much processor time a process has used.
+func cpuOf(pid int) (time.Duration, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err
 	}

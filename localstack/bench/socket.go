@@ -22,6 +22,7 @@ type socket struct {
 	out  []byte
 	sent int
 	name string
+	stop func() bool
 }
 
 // dial opens a socket for whoever api is of, and says hello.
@@ -36,11 +37,13 @@ func dial(ctx context.Context, api client.API, name string) (*socket, error) {
 	}
 	conn.SetReadLimit(1 << 20)
 	s := &socket{conn: conn, name: name}
+	// The socket ends with ctx. To say so to each read and write instead would cost more than they do.
+	s.stop = context.AfterFunc(ctx, func() { _ = conn.CloseNow() })
 	hello := `{"frame":"hello","protocol":{"min":1,"max":1},"client":{"name":"bench","version":"1"},"accepts":["events"]}`
-	if err := s.send(ctx, []byte(hello)); err != nil {
+	if err := s.send([]byte(hello)); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
-	frame, err := s.read(ctx)
+	frame, err := s.read()
 	if err == nil && !bytes.Contains(frame, []byte(`"type":"hello"`)) {
 		err = fmt.Errorf("hello was answered %.200s", frame)
 	}
@@ -50,15 +53,18 @@ func dial(ctx context.Context, api client.API, name string) (*socket, error) {
 	return s, nil
 }
 
-func (s *socket) close() error { return s.conn.CloseNow() }
+func (s *socket) close() error {
+	s.stop()
+	return s.conn.CloseNow()
+}
 
-func (s *socket) send(ctx context.Context, frame []byte) error {
-	return s.conn.Write(ctx, websocket.MessageText, frame)
+func (s *socket) send(frame []byte) error {
+	return s.conn.Write(context.Background(), websocket.MessageText, frame)
 }
 
 // read answers the next frame, which stands until the next call.
-func (s *socket) read(ctx context.Context) ([]byte, error) {
-	_, r, err := s.conn.Reader(ctx)
+func (s *socket) read() ([]byte, error) {
+	_, r, err := s.conn.Reader(context.Background())
 	if err != nil {
 		return nil, err
 	}
@@ -68,12 +74,12 @@ func (s *socket) read(ctx context.Context) ([]byte, error) {
 }
 
 // subscribe asks for what comes after a seq; what comes from now on where since is negative.
-func (s *socket) subscribe(ctx context.Context, workspace string, since int64) error {
+func (s *socket) subscribe(workspace string, since int64) error {
 	frame := `{"frame":"subscribe","workspace_id":"` + workspace + `"`
 	if since >= 0 {
 		frame += `,"since":` + strconv.FormatInt(since, 10)
 	}
-	return s.send(ctx, []byte(frame+"}"))
+	return s.send([]byte(frame + "}"))
 }
 
 // frameSize is how large a message is as a frame: that of the peers' messages.
@@ -93,17 +99,17 @@ func message(key, space string, b []byte) []byte {
 }
 
 // post writes the next message in a room without waiting for its ack. Its key is the socket's name and a number.
-func (s *socket) post(ctx context.Context, space string) (key string, err error) {
+func (s *socket) post(space string) (key string, err error) {
 	s.sent++
 	key = fmt.Sprintf("%s-%06d", s.name, s.sent)
 	s.out = message(key, space, s.out)
-	return key, s.send(ctx, s.out)
+	return key, s.send(s.out)
 }
 
 // acked reads up to the ack of a key, and answers its seq.
-func (s *socket) acked(ctx context.Context, key string) (int64, error) {
+func (s *socket) acked(key string) (int64, error) {
 	for {
-		frame, err := s.read(ctx)
+		frame, err := s.read()
 		if err != nil {
 			return 0, err
 		}

@@ -19,18 +19,18 @@ type writer struct {
 }
 
 // stretch writes until the time is up.
-func (w *writer) stretch(ctx context.Context, d time.Duration) error {
+func (w *writer) stretch(d time.Duration) error {
 	w.took, w.seqs = w.took[:0], w.seqs[:0]
 	for end := time.Now().Add(d); ; {
 		start := time.Now()
 		if start.After(end) {
 			return nil
 		}
-		key, err := w.post(ctx, w.space)
+		key, err := w.post(w.space)
 		if err != nil {
 			return err
 		}
-		seq, err := w.acked(ctx, key)
+		seq, err := w.acked(key)
 		if err != nil {
 			return err
 		}
@@ -40,12 +40,12 @@ func (w *writer) stretch(ctx context.Context, d time.Duration) error {
 }
 
 // load has writers write side by side for a while, and answers how many writes were acknowledged in a second and how long each took.
-func load(ctx context.Context, ws []*writer, d time.Duration) (perSecond float64, took []time.Duration, err error) {
+func load(ws []*writer, d time.Duration) (perSecond float64, took []time.Duration, err error) {
 	errs := make([]error, len(ws))
 	var all sync.WaitGroup
 	start := time.Now()
 	for i, w := range ws {
-		all.Go(func() { errs[i] = w.stretch(ctx, d) })
+		all.Go(func() { errs[i] = w.stretch(d) })
 	}
 	all.Wait()
 	elapsed := time.Since(start)
@@ -161,6 +161,7 @@ const (
 	ackedP50
 	ackedP99
 	ackedCPU
+	ownCPU
 )
 
 // writeBy measures the writes of the people of some places, all at once.
@@ -175,24 +176,27 @@ func (b *bench) writeBy(ctx context.Context, s *server, what string, at []place)
 		ackedP50:  {what: what + ", acked p50", unit: millis},
 		ackedP99:  {what: what + ", acked p99", unit: millis},
 		ackedCPU:  {what: what + ", server's processor time a write", unit: micros},
+		ownCPU:    {what: what + ", the load generator's", unit: micros},
 	}
 	for i := range b.reps() + 1 {
-		before, err := s.cpu()
+		server, own, err := s.cpu()
 		if err != nil {
 			return nil, err
 		}
-		perSecond, took, err := load(ctx, ws, b.stretch())
+		perSecond, took, err := load(ws, b.stretch())
 		if err != nil {
 			return nil, err
 		}
-		after, err := s.cpu()
+		serverAfter, ownAfter, err := s.cpu()
 		if err != nil {
 			return nil, err
 		}
+		each := func(d time.Duration) float64 { return 1000 * ms(d) / float64(len(took)) }
 		if i == 0 {
 			continue // warms up
 		}
-		for r, v := range []float64{perSecond, ms(quantile(took, 0.5)), ms(quantile(took, 0.99)), 1000 * ms(after-before) / float64(len(took))} {
+		values := []float64{perSecond, ms(quantile(took, 0.5)), ms(quantile(took, 0.99)), each(serverAfter - server), each(ownAfter - own)}
+		for r, v := range values {
 			rows[r].values = append(rows[r].values, v)
 		}
 		if at[0].workspace == at[len(at)-1].workspace {
