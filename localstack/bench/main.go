@@ -35,6 +35,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	b.peers = b.peers || strings.Contains(*only, "peers")
 	if b.dir, err = os.MkdirTemp("", "chips-bench-"); err != nil {
 		return err
 	}
