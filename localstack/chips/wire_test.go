@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,6 +21,8 @@ import (
 // world is a server with a room that holds Arjun, who owns the workspace, and the harness Scout.
 type world struct {
 	*server
+	data      string
+	env       []string
 	url       string
 	workspace client.Workspace
 	arjun     client.API
@@ -29,8 +32,9 @@ type world struct {
 
 func newWorld(t *testing.T, env ...string) *world {
 	t.Helper()
-	s := launch(t, t.TempDir(), append(env, "CHIPS_ADMIN_TOKEN="+adminToken, "CHIPS_ADDR=127.0.0.1:0"))
-	w := &world{server: s, url: s.await()}
+	w := &world{data: t.TempDir(), env: append(env, "CHIPS_ADMIN_TOKEN="+adminToken, "CHIPS_ADDR=127.0.0.1:0")}
+	w.server = launch(t, w.data, w.env)
+	w.url = w.await()
 	var err error
 	if w.workspace, err = as(w.url, adminToken).CreateWorkspace(t.Context(), "Acme", "Arjun"); err != nil {
 		t.Fatal(err)
@@ -41,6 +45,18 @@ func newWorld(t *testing.T, env ...string) *world {
 	}
 	w.room = w.scout.SpaceID
 	return w
+}
+
+// restart ends the server in order or with SIGKILL, and starts it again where it was.
+func (w *world) restart(sig syscall.Signal) {
+	w.t.Helper()
+	if sig == syscall.SIGKILL {
+		w.kill()
+	} else if err := w.stop(sig); err != nil {
+		w.t.Fatal(err)
+	}
+	w.server = launch(w.t, w.data, w.env, "--addr", strings.TrimPrefix(w.url, "http://"))
+	w.await()
 }
 
 // post is the frame of a message.
