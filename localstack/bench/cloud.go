@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/go-json-experiment/json"
@@ -29,13 +29,12 @@ import (
 	"github.com/chipschat/chips-aws/shared/workspace"
 )
 
-const tableName = "chips"
-
 // cloud is Chips as it is deployed, but in this process: the socket, http, authorize and fanout functions, each with an engine of its own,
 // over DynamoDB's API by way of a meter, and pushes that are only counted.
 type cloud struct {
 	emulator    *kumo.Server
 	client      *dynamodb.Client
+	name        string
 	meter       *dynamo.Metered
 	table       *dynamo.Table
 	credentials *auth.Service
@@ -47,14 +46,14 @@ type cloud struct {
 }
 
 func newCloud(ctx context.Context) (*cloud, error) {
-	c := &cloud{emulator: kumo.NewServer()}
+	c := &cloud{emulator: kumo.NewServer(), name: "chips-" + rand.Text()} // all emulators of a process share their tables
 	c.client = dynamotest.Client(c.emulator.URL)
-	if err := dynamo.CreateTable(ctx, c.client, tableName); err != nil {
+	if err := dynamo.CreateTable(ctx, c.client, c.name); err != nil {
 		c.emulator.Close()
 		return nil, err
 	}
 	c.meter = dynamo.NewMetered(c.client)
-	c.table = dynamo.New(c.meter, tableName)
+	c.table = dynamo.New(c.meter, c.name)
 	quiet := slog.New(slog.DiscardHandler)
 	c.credentials = auth.New(auth.Config{Rows: c.table, AdminToken: adminToken, PersonKeys: true, Now: time.Now, Log: quiet})
 	newEngine := func() *engine.Engine { return engine.New(c.table, engine.Options{Now: time.Now}) }
@@ -177,7 +176,7 @@ func (c *cloud) newest(ctx context.Context, ws string) (engine.Commit, int, erro
 	key := map[string]types.AttributeValue{
 		"pk": &types.AttributeValueMemberS{Value: ws}, "sk": &types.AttributeValueMemberS{Value: fmt.Sprintf("C#%012d", commit.First)},
 	}
-	out, err := c.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(tableName), Key: key})
+	out, err := c.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &c.name, Key: key})
 	if err != nil {
 		return commit, 0, err
 	}
