@@ -128,10 +128,15 @@ func (r *replay) page(ctx context.Context) error {
 		}
 		r.state = state
 	}
-	if r.next == nil {
+	ahead := r.next != nil
+	if !ahead {
 		r.read(ctx, r.at)
 	}
 	part := <-r.next
+	if ahead && part.err == nil && len(part.events) == 0 { // it was read when there was nothing to follow
+		r.read(ctx, r.at)
+		part = <-r.next
+	}
 	r.next = nil
 	events := part.events
 	if part.err != nil {

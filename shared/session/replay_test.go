@@ -531,6 +531,30 @@ func TestReplayThrottled(t *testing.T) {
 	})
 }
 
+// What is appended after a replay has read on to the end of the log, and while it still sends, is read anew.
+func TestReplayOfWhatCameMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	since := w.head()
+	w.fill(600, "x") // so many that it reads on
+	more := true
+	c := w.connect(w.arjun).hello("")
+	w.push.onPost = func(string, []byte) error {
+		if len(w.push.sent(c.id)) == 500 && more {
+			more = false
+			w.fill(3, "y")
+			row := c.state()
+			if err := w.sessions.MarkBehind(context.Background(), &row, w.head()); err != nil {
+				t.Error(err)
+			}
+		}
+		return nil
+	}
+	c.subscribe(since)
+	if got := len(c.events()); got != 603 || c.state().Sub.State != session.Live {
+		t.Errorf("%d events, %+v", got, c.state().Sub)
+	}
+}
+
 // A socket that is gone ends its replay, and one whose push has no known outcome is closed: it resumes by since.
 func TestReplayEnds(t *testing.T) {
 	for _, x := range []struct {
