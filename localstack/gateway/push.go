@@ -39,10 +39,17 @@ func (g *Gateway) Post(ctx context.Context, connection string, frame []byte) err
 }
 
 // Close ends a connection with a close code and a reason of 123 bytes at most, after what was posted before and then last, which may be
-// nil. A connection that is gone is closed already.
-func (g *Gateway) Close(_ context.Context, connection string, code int, reason string, last []byte) error {
-	if s := g.find(connection); s != nil {
-		s.close(websocket.StatusCode(code), reason, last, false)
+// nil. With 1008 it ends at once: what waits is not written any more, and when Close returns, as soon as ctx ends at the latest, no message
+// of the connection is being handled but the one that asks for it. A connection that is gone is closed already.
+func (g *Gateway) Close(ctx context.Context, connection string, code int, reason string, last []byte) error {
+	s := g.find(connection)
+	if s == nil {
+		return nil
+	}
+	atOnce := websocket.StatusCode(code) == websocket.StatusPolicyViolation
+	s.close(websocket.StatusCode(code), reason, last, atOnce)
+	if atOnce && ctx.Value(handledKey{}) != s {
+		s.waitHandled(ctx)
 	}
 	return nil
 }

@@ -58,13 +58,13 @@ func TestPost(t *testing.T) {
 	if err := f.Post(ctx, c.id, []byte("one")); err != nil {
 		t.Error(err)
 	}
-	if err := f.Close(ctx, c.id, 1008, strings.Repeat("long ", 50), []byte("last")); err != nil {
+	if err := f.Close(ctx, c.id, 1013, strings.Repeat("long ", 50), []byte("last")); err != nil {
 		t.Error(err)
 	}
 	if err := f.Post(ctx, c.id, []byte("two")); !errors.Is(err, session.ErrGone) {
 		t.Errorf("after the close: %v", err)
 	}
-	if d := cmp.Diff([]string{"one", "last"}, c.wantClose(1008)); d != "" {
+	if d := cmp.Diff([]string{"one", "last"}, c.wantClose(1013)); d != "" {
 		t.Error(d)
 	}
 	eventually(t, "$disconnect", func() bool { return slices.Contains(f.routes(), "$disconnect") })
@@ -98,6 +98,66 @@ func TestAConsumerTooFarBehindIsCut(t *testing.T) {
 	}
 	if len(before)-1 != posted {
 		t.Fatalf("%d frames were delivered of the %d that were written or being written before the cut: nothing else may be held", len(before)-1, posted)
+	}
+}
+
+// A connection whose access was taken back is sent nothing that waited, and nothing it wrote is being handled when Close returns.
+func TestTakenBackIsOverAtOnce(t *testing.T) {
+	handling, goOn := make(chan struct{}), make(chan struct{})
+	f := &fixture{}
+	f.message = func(_ context.Context, e events.APIGatewayWebsocketProxyRequest) (events.APIGatewayProxyResponse, error) {
+		handling <- struct{}{}
+		<-goOn
+		return events.APIGatewayProxyResponse{StatusCode: 200}, nil
+	}
+	serve(t, Config{}, f)
+	c := f.dial(nil)
+	posted := f.stuff(c, bytes.Repeat([]byte("x"), MessageLimit))
+	for range 5 {
+		if err := f.Post(t.Context(), c.id, []byte("waits")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.send("first")
+	c.send("second")
+	<-handling
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = f.Close(t.Context(), c.id, 1008, "access was taken back", nil)
+	}()
+	eventually(t, "the socket takes no more", func() bool { return f.find(c.id) == nil })
+	select {
+	case <-closed:
+		t.Error("closed while a message is being handled")
+	default:
+	}
+	goOn <- struct{}{}
+	<-closed
+	if got := c.wantClose(1008); len(got) != posted || slices.Contains(got, "waits") {
+		t.Errorf("%d frames were delivered, %d were written or being written", len(got), posted)
+	}
+	eventually(t, "$disconnect", func() bool { return slices.Contains(f.routes(), "$disconnect") })
+	if n := len(f.routes()); n != 3 {
+		t.Errorf("%d calls: the second message was handled", n)
+	}
+}
+
+// A function that closes the connection whose message it handles does not wait for itself.
+func TestAMessageMayCloseItsConnection(t *testing.T) {
+	f := &fixture{}
+	f.message = func(ctx context.Context, e events.APIGatewayWebsocketProxyRequest) (events.APIGatewayProxyResponse, error) {
+		err := f.Close(ctx, e.RequestContext.ConnectionID, 1008, "over", []byte("last"))
+		if ctx.Err() != nil {
+			t.Error("it waited for itself")
+		}
+		return events.APIGatewayProxyResponse{StatusCode: 200}, err
+	}
+	serve(t, Config{}, f)
+	c := f.dial(nil)
+	c.send("over")
+	if d := cmp.Diff([]string{"last"}, c.wantClose(1008)); d != "" {
+		t.Error(d)
 	}
 }
 

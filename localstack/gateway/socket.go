@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/coder/websocket"
@@ -24,7 +25,8 @@ type socket struct {
 
 	ping, silence, idle, lifetime *time.Timer
 
-	slot chan struct{} // one for each message being handled, where they are shuffled
+	slot    chan struct{} // one for each message being handled, where they are shuffled
+	handled sync.RWMutex  // held for reading while a message is handled
 
 	outbox
 }
@@ -58,9 +60,30 @@ func (s *socket) serve() {
 	}
 }
 
+type handledKey struct{}
+
+// waitHandled waits until the messages that are being handled have been; a closing socket has no others.
+func (s *socket) waitHandled(ctx context.Context) {
+	done := make(chan struct{})
+	go func() {
+		s.handled.Lock()
+		defer s.handled.Unlock()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
 // handle calls $default with one message and sends back what it answers.
 func (s *socket) handle(kind websocket.MessageType, raw []byte) {
-	ctx, cancel := context.WithTimeout(Paced(context.Background()), socketWait)
+	s.handled.RLock()
+	defer s.handled.RUnlock()
+	if s.isClosing() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithValue(Paced(context.Background()), handledKey{}, s), socketWait)
 	defer cancel()
 	e := s.event("MESSAGE", "$default")
 	e.Body = string(raw)
