@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 
 	"go.etcd.io/bbolt"
 
@@ -90,13 +91,15 @@ func (t *Table) drain(batch []*write) []*write {
 
 // commitBatch makes writes durable, or none of them, and answers them.
 func (t *Table) commitBatch(batch []*write) {
-	err := t.db.Update(func(tx *bbolt.Tx) error {
-		for _, w := range batch {
-			if err := w.do(tx); err != nil {
-				return err
+	err := sound(func() error {
+		return t.db.Update(func(tx *bbolt.Tx) error {
+			for _, w := range batch {
+				if err := w.do(tx); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
+			return nil
+		})
 	})
 	for _, w := range batch {
 		if err == nil {
@@ -108,4 +111,16 @@ func (t *Table) commitBatch(batch []*write) {
 }
 
 // errCorrupt says that the file holds what this package did not write.
-var errCorrupt = errors.New("the file holds what cannot be read")
+var errCorrupt = errors.New("the file is damaged: it holds what cannot be read")
+
+// sound does something with the store, and makes an error of what the store throws about a damaged file: one page that cannot be read
+// must not end the process.
+func sound(do func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // the file is mapped: an offset that is wrong leads anywhere
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", errCorrupt, p)
+		}
+	}()
+	return do()
+}

@@ -59,20 +59,29 @@ func Open(dir string) (*Table, error) {
 		return nil, fmt.Errorf("make the data folder: %w", err)
 	}
 	path := filepath.Join(dir, fileName)
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType, NoStatistics: true})
+	var db *bbolt.DB
+	err := sound(func() (err error) {
+		db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType, NoStatistics: true})
+		return err
+	})
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, fmt.Errorf("open %s: %w", path, ErrInUse)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	err = db.Update(func(tx *bbolt.Tx) error {
-		for _, name := range buckets {
-			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
-				return err
+	if err := whole(db, path); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
+	}
+	err = sound(func() error {
+		return db.Update(func(tx *bbolt.Tx) error {
+			for _, name := range buckets {
+				if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
+			return nil
+		})
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("prepare %s: %w", path, err), db.Close())
@@ -86,6 +95,20 @@ func Open(dir string) (*Table, error) {
 	}
 	go t.commit()
 	return t, nil
+}
+
+// whole looks whether the file is as long as it says. Reading past the end of one that was cut would end the process.
+func whole(db *bbolt.DB, path string) error {
+	file, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	return db.View(func(tx *bbolt.Tx) error {
+		if tx.Size() > file.Size() {
+			return fmt.Errorf("%w: it has %d bytes of %d", errCorrupt, file.Size(), tx.Size())
+		}
+		return nil
+	})
 }
 
 // Close answers the writes that wait and closes the file. What is asked of the table afterwards fails with ErrClosed.
@@ -103,7 +126,7 @@ func (t *Table) view(ctx context.Context, what string, f func(*bbolt.Tx) error) 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	err := t.db.View(f)
+	err := sound(func() error { return t.db.View(f) })
 	if errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
 		return ErrClosed
 	}

@@ -1,9 +1,12 @@
 package embedded_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -140,6 +143,56 @@ func TestRefused(t *testing.T) {
 		if _, err := table.Put(t.Context(), row, engine.Always); err == nil {
 			t.Errorf("%s: no error", what)
 		}
+	}
+}
+
+// A file that was cut or overwritten is an error that says so, and nothing else ends.
+func TestDamagedFile(t *testing.T) {
+	dir := t.TempDir()
+	table := open(t, dir)
+	for seq := range int64(500) {
+		c := aMessage("ws_1", seq+1)
+		c.Commit.Events = [][]byte{bytes.Repeat([]byte{'x'}, 2000)}
+		if _, err := table.Append(t.Context(), []engine.Append{c}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := table.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(filepath.Join(dir, "chips.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, damage := range map[string]func([]byte) []byte{
+		"cut in half":      func(b []byte) []byte { return b[:len(b)/2] },
+		"three pages left": func(b []byte) []byte { return b[:3*4096] },
+		"another file":     func(b []byte) []byte { return bytes.Repeat([]byte("hello"), 5000) },
+		"zeroes": func(b []byte) []byte {
+			clear(b[2*4096:])
+			return b
+		},
+		"noise": func(b []byte) []byte {
+			for i := 2 * 4096; i < len(b); i += 97 {
+				b[i] ^= 0x55
+			}
+			return b
+		},
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "chips.db"), damage(bytes.Clone(whole)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		table, err := embedded.Open(dir)
+		if err == nil {
+			_, err = table.Commits(t.Context(), "ws_1", 1, 1000)
+			_, werr := table.Append(t.Context(), []engine.Append{aMessage("ws_1", 501)})
+			if err = errors.Join(err, werr); err == nil {
+				t.Errorf("%s: no error", what)
+			}
+			_ = table.Close()
+		}
+		t.Logf("%s: %v", what, err)
 	}
 }
 
