@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 
 	"go.etcd.io/bbolt"
@@ -70,7 +71,10 @@ func checkAppend(a engine.Append, workspace string) error {
 		if a.Claim.Workspace != c.Workspace {
 			return errors.New("a claim of another workspace")
 		}
-		return checkNames(a.Claim.Sender, a.Claim.Key)
+		if k := a.Claim.Key; k == "" || len(k) > maxName { // it is the last part of its name here, so a NUL in it does no harm
+			return fmt.Errorf("%.40q is not a key: 1 to %d bytes", k, maxName)
+		}
+		return checkNames(a.Claim.Sender)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 // Any method may fail with ErrThrottled (the write that was refused is not done) or with another error, after which a write may
 // have been applied, may yet be applied, or may never be: the outcome is unknown.
 //
-// Ids and keys are UTF-8, not empty (but where said) and without a NUL; limits are at least 1. A commit's TS and a row's Due are kept
+// Ids and the keys of rows are UTF-8, not empty (but where said) and without a NUL; a Claim's Key may be any UTF-8 of 1 to 255 bytes; limits are at least 1. A commit's TS and a row's Due are kept
 // to the millisecond, a row's Expires to the second, rounded up. What a method is given it does not change, and what it answers
 // is the caller's.
 type Table interface {

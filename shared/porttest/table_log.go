@@ -149,6 +149,7 @@ func claims(t *testing.T, table engine.Table) {
 		{"another key", "usr_1", "k2", 0, -1, engine.Result{Claimed: true, Written: true}},
 		{"a long key", "usr_1", longKey, 0, -1, engine.Result{Claimed: true, Written: true}},
 		{"a key that begins alike", "usr_1", longKey + "1", 0, -1, engine.Result{Claimed: true, Written: true}},
+		{"a key of odd letters", "usr_1", "k\x00\u202e\u2028", 0, -1, engine.Result{Claimed: true, Written: true}},
 	} {
 		claim := &engine.Claim{Workspace: "ws_1", Sender: step.sender, Key: step.key, After: step.after}
 		r := appendOne(t, table, engine.Append{Commit: commit("ws_1", next, 1), Claim: claim, Replaces: step.replaces})
