@@ -64,7 +64,7 @@ type harnessView struct {
 	// Status is ok, trouble, restarting or away, and Message what was said with it.
 	Status  string `json:"status"`
 	Message string `json:"message,omitzero"`
-	// Autonomy is the level in force, Policy what was set.
+	// Autonomy is the level in force, Policy what was set; that and the ceiling only where runsIt.
 	Autonomy int              `json:"autonomy"`
 	Policy   *protocol.Policy `json:"policy,omitzero"`
 	// LimitUSD is its ceiling, null for none.
@@ -83,6 +83,12 @@ func viewHarness(s *workspace.State, h *workspace.Harness) harnessView {
 	return v
 }
 
+// runsIt says whether somebody is told what a harness is allowed: itself, its owner, and people but guests, as its events are.
+func runsIt(s *workspace.State, by workspace.Caller, h *workspace.Harness) bool {
+	p := s.Person(by.ID)
+	return by.ID == h.ID || by.ID == h.OwnerID || p != nil && p.Role != protocol.Guest
+}
+
 func (a *api) getHarness(c *call) (any, error) { return a.answerHarness(c, repeat{}) }
 
 // answerHarness answers the harness of the path, to whom it is shown.
@@ -95,6 +101,9 @@ func (a *api) answerHarness(c *call, r repeat) (any, error) {
 			return unknown(protocol.PrefixHarness)
 		}
 		res = viewHarness(s, h)
+		if !runsIt(s, c.caller, h) {
+			res.Policy, res.LimitUSD = nil, nil
+		}
 		return nil
 	})
 	res.repeat = r

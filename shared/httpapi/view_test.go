@@ -96,6 +96,23 @@ func TestBeforeAgents(t *testing.T) {
 	}
 }
 
+// What a harness is allowed is told to whom its events are: itself, its owner and people but guests.
+func TestWhatAHarnessIsAllowed(t *testing.T) {
+	w := newWorld(t)
+	path := "/v1/harnesses/" + w.scout.id
+	w.arjun.must("PUT", path+"/policy", J{"autonomy": 1, "rules": []any{J{"match": "email.*", "decision": "ask"}}})
+	w.arjun.must("PUT", path+"/budget", J{"limit_usd": 12.5})
+	for name, c := range map[string]struct {
+		by   client
+		told bool
+	}{"the owner": {w.arjun.client, true}, "a member": {w.priya.client, true}, "itself": {w.scout.client, true}, "a guest": {w.gus.client, false}, "another harness": {w.ledger.client, false}} {
+		j := c.by.must("GET", path, nil)
+		if (j["policy"] != nil) != c.told || (j["limit_usd"] != nil) != c.told {
+			t.Errorf("%s: told %t, want %t: %v", name, j["policy"] != nil, c.told, j)
+		}
+	}
+}
+
 func TestSpaces(t *testing.T) {
 	w := newWorld(t)
 	direct := w.arjun.must("GET", "/v1/spaces/"+w.scout.space, nil)
