@@ -7,8 +7,9 @@ import (
 	"github.com/chipschat/chips-aws/shared/protocol"
 )
 
-// MaxEvents is how many events one decision may cause. It is what archiving the fullest room takes: its runs, its agents, itself.
-const MaxEvents = 300
+// MaxEvents is how many events one decision may cause. It is what deleting the fullest room takes: its runs, itself, and its agents, which
+// leave it and are archived.
+const MaxEvents = maxRoomRuns + 1 + 2*MaxRoomAgents
 
 // writer says who may write a type of event.
 type writer uint8

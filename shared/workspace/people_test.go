@@ -3,6 +3,7 @@ package workspace
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,6 +86,11 @@ func TestHarnessSettings(t *testing.T) {
 			t.Errorf("%d: the field is not named: %s", i, err.Message)
 		}
 	}
+	long := slices.Repeat([]protocol.Rule{{Match: "x", Decision: "ask", Reason: strings.Repeat("r", 1000)}}, 100)
+	if err := w.refused(protocol.InvalidRequest, w.arjun, policy(2, long...)); !strings.HasPrefix(err.Message, "rules have ") {
+		t.Errorf("the field is not named: %s", err.Message)
+	}
+	w.must(w.arjun, policy(2, long[:40]...))
 	w.must(w.arjun, policy(3, protocol.Rule{Match: "email.*", Decision: "ask", MadeBy: "usr_01K4ZQPX000000000000000009"}))
 	if got := w.s.Harnesses[h.ID].Policy.Rules[0].MadeBy; got != "" {
 		t.Errorf("who made a rule is Chips' to say, not %q", got)

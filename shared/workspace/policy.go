@@ -5,15 +5,19 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/chipschat/chips-aws/shared/protocol"
 )
 
-// Limits of policies: rules of one, bytes of a rule's words, and what a list in a rule may hold.
+// Limits of policies: rules of one, bytes of a rule's words, what a list in a rule may hold, and bytes of them all.
 const (
 	maxRules     = 100
 	maxMatch     = 200
 	maxReason    = 1000
 	maxRuleWords = 50
+	// maxRulesBytes is how long the rules of a policy are as JSON: a hello says them beside much else, and has 128 KB at most.
+	maxRulesBytes = 48 << 10
 )
 
 // risks are the words when.risk may hold.
@@ -54,6 +58,13 @@ func checkRules(rules, before []protocol.Rule) ([]protocol.Rule, *protocol.Error
 			r.MadeBy, r.MadeAt = "", nil
 		}
 		checked = append(checked, r)
+	}
+	raw, err := json.Marshal(checked)
+	if err != nil {
+		return bad("rules cannot be written as JSON")
+	}
+	if len(raw) > maxRulesBytes {
+		return bad("rules have %d bytes as JSON, more than the limit of %d", len(raw), maxRulesBytes)
 	}
 	return checked, nil
 }

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -183,5 +184,52 @@ func TestArchivingTheFullestRoomIsOneDecision(t *testing.T) {
 	w.refused(protocol.InvalidEvent, hs[0], c)
 	if n := len(w.must(w.arjun, event(r, &protocol.SpaceArchived{}))); n != maxRoomRuns+1+MaxRoomAgents {
 		t.Errorf("%d events", n)
+	}
+	w.must(w.arjun, event(r, &protocol.SpaceUnarchived{}))
+	for i := range maxRoomRuns {
+		f.start(hs[i%len(hs)], 6000+i, r, "")
+	}
+	if n := len(w.must(w.arjun, event(r, &protocol.SpaceDeleted{DeleteAgents: true}))); n != MaxEvents {
+		t.Errorf("%d events", n)
+	}
+}
+
+// However a harness nests its runs and lets lanes outlive what they stand under, its room can be put away.
+func TestLanesCountAsRunsOfTheirRoom(t *testing.T) {
+	w := newWorld(t)
+	f := &fixture{world: w}
+	h, agent, r := w.harness(w.arjun, "Scout")
+	top := f.start(h, 0, r, "")
+	for i := 1; i < maxRoomRuns; i++ {
+		f.start(h, i, "", top)
+	}
+	c := event("", &protocol.RunStarted{ParentRunID: top})
+	c.draft.RunID = runID(5000)
+	if why := w.refused(protocol.InvalidEvent, h, c); !strings.Contains(why.Message, "300") {
+		t.Errorf("the limit is not named: %s", why.Message)
+	}
+	w.must(h, onRun(top, &protocol.RunCompleted{}))
+	f.start(h, 5000, r, "") // an ended run makes room
+	if n := len(w.must(w.arjun, event(r, &protocol.MemberRemoved{ParticipantID: agent}))); n != maxRoomRuns+2 {
+		t.Errorf("%d events", n)
+	}
+	for i := range maxBareRuns {
+		f.start(h, 10_000+i, "", "")
+	}
+	c = event("", &protocol.RunStarted{})
+	c.draft.RunID = runID(20_000)
+	if why := w.refused(protocol.InvalidEvent, h, c); !strings.Contains(why.Message, "1000") {
+		t.Errorf("the limit is not named: %s", why.Message)
+	}
+	w.must(h, onRun(runID(10_000), &protocol.RunFailed{}))
+	w.must(h, c)
+}
+
+func TestAKeyOfARoomIsBounded(t *testing.T) {
+	w := newWorld(t)
+	w.must(w.arjun, opIn("", &protocol.SpaceOpened{Key: strings.Repeat("k", protocol.MaxKey)}))
+	why := w.refused(protocol.InvalidRequest, w.arjun, opIn("", &protocol.SpaceOpened{Key: strings.Repeat("k", protocol.MaxKey+1)}))
+	if !strings.HasPrefix(why.Message, "key has 256 bytes") {
+		t.Errorf("the field and its limit are not named: %s", why.Message)
 	}
 }

@@ -42,15 +42,30 @@ func (d *deciding) runStarted() *protocol.Error {
 	if err != nil {
 		return err
 	}
-	if room := d.s.Rooms[space]; room != nil {
-		if room.Archived {
-			return closed()
-		}
-		if draft.ParentRunID == "" && len(d.topRuns(space, "")) >= maxRoomRuns {
-			return d.bad("%d runs are going in the room, which is the limit", maxRoomRuns)
-		}
+	if room := d.s.Rooms[space]; room != nil && room.Archived {
+		return closed()
+	}
+	if err := d.runsLeft(space); err != nil {
+		return err
 	}
 	d.answer(actor, space, &protocol.RunStarted{Title: draft.Title, ParentRunID: draft.ParentRunID, ForMessage: draft.ForMessage}).RunID = id
+	return nil
+}
+
+// runsLeft refuses one more run where as many go as may: in a room, or of the harness outside of rooms.
+func (d *deciding) runsLeft(space string) *protocol.Error {
+	going := 0
+	for _, run := range d.s.Runs {
+		if !run.EndedRun() && run.Room == space && (space != "" || run.HarnessID == d.c.By.ID) {
+			going++
+		}
+	}
+	switch {
+	case space != "" && going >= maxRoomRuns:
+		return d.bad("%d runs are going in the room, lanes counted, which is the limit", maxRoomRuns)
+	case space == "" && going >= maxBareRuns:
+		return d.bad("%d runs of yours are going in no room, which is the limit", maxBareRuns)
+	}
 	return nil
 }
 

@@ -12,8 +12,11 @@ const (
 	MaxRoomAgents  = 50
 	MaxPersonRooms = 1000
 	DefaultTitle   = "New room"
-	// maxRoomRuns is how many runs may go in a room at once, lanes not counted: as many as one commit can cancel with the room.
-	maxRoomRuns = 200
+	// maxRoomRuns is how many runs may go in a room at once, lanes too, since a lane may outlive the run it stands under: as many as one
+	// commit can cancel with the room.
+	maxRoomRuns = 300
+	// maxBareRuns is how many runs of a harness may go outside of rooms.
+	maxBareRuns = 1000
 )
 
 // room is the draft's room, which the sender has to be in. One that is unknown and one that is somebody else's read the same.
@@ -50,6 +53,11 @@ func (d *deciding) spaceOpened() *protocol.Error {
 	title, bad := CleanName("title", title, MaxTitle)
 	if bad != nil {
 		return d.field(bad)
+	}
+	if draft.Key != "" {
+		if bad := validKey("key", draft.Key); bad != nil {
+			return d.field(bad)
+		}
 	}
 	if len(draft.ParticipantIDs) > MaxMembers {
 		return d.bad("participant_ids has %d entries, more than the limit of %d", len(draft.ParticipantIDs), MaxMembers)
@@ -119,9 +127,6 @@ func (d *deciding) spaceOpenedByHarness(draft *protocol.SpaceOpened, room *Room)
 	var agent *Agent
 	switch actor := d.c.Draft.Actor; {
 	case draft.Key != "":
-		if bad := validKey("key", draft.Key); bad != nil {
-			return d.field(bad)
-		}
 		if agent = d.agentByKey(h.ID, draft.Key); agent == nil {
 			if err := d.agentsLeft(h.ID); err != nil {
 				return err
