@@ -47,7 +47,7 @@ Every wait and limit has a name in the environment, with its default:
 }
 
 // stopWait is how long an orderly end may take.
-const stopWait = 4 * time.Second
+const stopWait = 3 * time.Second
 
 // Run serves until ctx ends.
 func (c *serveCommand) Run(ctx context.Context, t *terminal) error {
@@ -81,7 +81,7 @@ func (c *serveCommand) Run(ctx context.Context, t *terminal) error {
 	}
 	s := newStack(table, set, token, c.Gateway, log)
 	server := &http.Server{
-		Handler: s.handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
+		Handler: s.handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	served := make(chan error, 1)
