@@ -122,11 +122,12 @@ func (m *model) violation(format string, args ...any) {
 
 // see is a client being shown an event. The lock is held.
 func (c *client) see(m *model, seq int64) {
-	if i := slices.Index(c.again, seq-1); i >= 0 && seq <= c.last {
-		c.last, c.again = seq, c.again[i+1:] // a replay that it asked for once more begins, and nothing of those before comes any more
-		return
-	}
-	if seq != c.last+1 {
+	i := slices.Index(c.again, seq-1)
+	switch {
+	case seq == c.last+1:
+	case i >= 0: // a replay that it asked for once more begins, and nothing of those before comes any more
+		c.again = c.again[i+1:]
+	default:
 		m.violation("%s at %d is sent %d (asked again from %v)", c.caller.Kind, c.last, seq, c.again)
 	}
 	c.last = seq

@@ -17,8 +17,8 @@ type kept struct {
 	cursor  session.Cursor
 	read    bool
 	written int64
-	// completed is up to where this worker knows that everything was sent.
-	completed int64
+	// completed is up to where this worker knows that nothing is left to be sent, and mine the last claim of its own that it finished.
+	completed, mine int64
 	// conns are the connections as they were last read.
 	conns []session.Connection
 	// state is the workspace, folded as far as it was needed; nil until it is.
@@ -68,13 +68,13 @@ func (w *worker) oneRange(ctx context.Context, r *rings) (int64, error) {
 		}
 		k.cursor, k.read, k.written = c, true, c.Done
 	}
-	live, err := w.live(ctx, r.n)
+	live, replaced, err := w.connections(ctx, r.n)
 	if err != nil {
 		return 0, err
 	}
 	if k.cursor.Claimed > k.cursor.Done {
-		if k.cursor.Claimed > k.completed {
-			if live, err = w.cutShort(ctx, live); err != nil {
+		if k.cursor.Claimed != k.mine {
+			if live, err = w.cutShort(ctx, live, replaced); err != nil {
 				return 0, err
 			}
 		}
@@ -105,41 +105,49 @@ func (w *worker) oneRange(ctx context.Context, r *rings) (int64, error) {
 	if err := w.push(ctx, live); err != nil {
 		return 0, err
 	}
-	k.cursor.Done = upTo
+	k.cursor.Done, k.mine = upTo, upTo
 	return upTo, nil
 }
 
-// live are the connections that are live, and those that replay are told that up to n is theirs.
-func (w *worker) live(ctx context.Context, n int64) ([]*target, error) {
+// connections are those that are live, and those that were until a subscribe replaced that and do not know yet that it has come to
+// rest. Those that replay are told that up to n is theirs.
+func (w *worker) connections(ctx context.Context, n int64) (live, replaced []*target, err error) {
 	conns, err := w.f.c.Connections.List(ctx, w.ws, w.kept.conns)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	w.kept.conns = conns
-	var live []*target
 	for i := range conns {
 		c := &conns[i]
 		if c.IsReplaying() {
 			if err := w.f.c.Connections.MarkBehind(ctx, c, n); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
-		if c.IsLive() {
+		switch {
+		case c.IsLive():
 			live = append(live, &target{conn: c, to: c.Recipient()})
+		case c.IsReplaying() && c.Sub.Prior == session.Live:
+			replaced = append(replaced, &target{conn: c})
 		}
 	}
-	return live, nil
+	return live, replaced, nil
 }
 
-// cutShort closes the live connections that a range which was claimed and not finished was for, and answers the others.
-func (w *worker) cutShort(ctx context.Context, live []*target) ([]*target, error) {
+// cutShort closes the connections that a range which was claimed and not finished was for, or may have been, and answers the other live
+// ones. Whoever claimed it may be dead or only slow: what it still sends must find no socket.
+func (w *worker) cutShort(ctx context.Context, live, replaced []*target) ([]*target, error) {
 	c := w.kept.cursor
+	cut := replaced
 	var others []*target
 	for _, t := range live {
 		if t.conn.Sub.LiveFrom >= c.Claimed {
 			others = append(others, t)
-			continue
+		} else {
+			cut = append(cut, t)
 		}
+	}
+	for _, t := range cut {
 		w.f.c.Logger.WarnContext(ctx, "a connection is cut: a range was not finished", "workspace_id", w.ws,
 			"connection_id", t.conn.ID, "claimed", c.Claimed, "done", c.Done)
 		if err := w.f.c.Connections.Cut(ctx, w.ws, t.conn.ID, session.CloseTryAgain, "resume with since", nil); err != nil {

@@ -302,7 +302,7 @@ func (r *replay) record(ctx context.Context, next string, sending int64) error {
 		if !conn.isReplay(r.gen) {
 			return false
 		}
-		conn.Sub.Generation, conn.Sub.Progress, conn.Sub.Sending = next, r.at, sending
+		conn.Sub.Generation, conn.Sub.Progress, conn.Sub.Sending, conn.Sub.Prior = next, r.at, sending, ""
 		conn.due = r.s.c.Now().Add(r.s.c.Limits.Stall)
 		return true
 	})
