@@ -555,6 +555,54 @@ func TestCutShort(t *testing.T) {
 	}
 }
 
+// Who claimed a range may be slow and not dead. What it is still sending must not mix with what a second subscribe on the socket
+// has asked for, so that connection is cut too; also by one who has found nothing to do for itself meanwhile.
+func TestCutShortOfTheSlow(t *testing.T) {
+	for _, meanwhile := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			h := newHouse(t)
+			ctx := context.Background()
+			other := h.newFanout()
+			if err := other.Ring(ctx, h.ws, nil); err != nil { // it knows the cursor as it is now
+				t.Fatal(err)
+			}
+			c := h.listen(h.arjun)
+			slow := make(chan struct{})
+			h.onPost = func(id string) error {
+				if id == c {
+					<-slow
+				}
+				return nil
+			}
+			out := h.say(h.arjun, "one")
+			go func() { _ = h.fanout.Ring(ctx, h.ws, []engine.Commit{out.Commit}) }()
+			synctest.Wait()
+			go func() {
+				frame := fmt.Sprintf(`{"frame":"subscribe","workspace_id":%q,"since":0}`, h.ws)
+				_, _ = h.sessions.Frame(ctx, c, h.arjun, []byte(frame))
+			}()
+			time.Sleep(100 * time.Millisecond)
+			if meanwhile {
+				if err := other.Ring(ctx, h.ws, []engine.Commit{out.Commit}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			d := h.listen(h.priya)
+			if err := other.Ring(ctx, h.ws, []engine.Commit{h.say(h.arjun, "two").Commit}); err != nil {
+				t.Fatal(err)
+			}
+			if h.closed[c] != 1013 || h.closed[d] != 0 {
+				t.Errorf("closed with %d and %d", h.closed[c], h.closed[d])
+			}
+			close(slow)
+			time.Sleep(time.Minute)
+			if got := h.heard(c); got != "" || h.heard(d) != "message.post two" {
+				t.Errorf("then it is sent %q", got)
+			}
+		})
+	}
+}
+
 // dead and deadPush are what a process that is killed gets done.
 type dead struct{ *session.Sessions }
 

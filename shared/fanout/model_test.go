@@ -532,7 +532,11 @@ func runModel(t *testing.T, seed uint64, mu mutant) (bad []string, seen map[stri
 		for i, c := range clients {
 			all.Go(func() { c.run(m, fmt.Sprint("c", i), done) })
 		}
-		for range 1 + m.below(2) { // mostly the shard's one reader; a queue may ring beside it
+		bells := 1 + m.below(2) // the shard's one reader; a queue may ring beside it
+		if m.restless {
+			bells = 2
+		}
+		for range bells {
 			all.Go(func() { m.bell(done) })
 		}
 		all.Go(func() { // the sweep
