@@ -21,6 +21,7 @@ type stream struct {
 	events  []jsontext.Value          // since they were taken last
 	frames  []int                     // how many events each frame held, 0 for an event frame
 	answers map[string]jsontext.Value // by key
+	pongs   int                       // that are to come
 }
 
 // connect opens a socket that says hello with more fields, as `,"accepts":["events"]`.
@@ -69,6 +70,16 @@ func (p *party) from(since int64, more string) *stream {
 func (s *stream) subscribe(more string) {
 	s.t.Helper()
 	s.send(fmt.Sprintf(`{"frame":"subscribe","workspace_id":%q%s}`, s.p.w.workspace.WorkspaceID, more))
+	s.settle()
+}
+
+// settle waits until the server has handled what was sent.
+func (s *stream) settle() {
+	s.t.Helper()
+	s.send(`{"frame":"ping"}`)
+	for s.pongs++; s.pongs > 0; {
+		s.pump()
+	}
 }
 
 // pump reads one frame.
@@ -103,6 +114,8 @@ func (s *stream) tryPump() error {
 		s.events, s.frames = append(s.events, f.Events...), append(s.frames, len(f.Events))
 	case "ack", "error":
 		s.answers[f.Key] = raw
+	case "pong":
+		s.pongs--
 	default:
 		s.t.Fatalf("an unknown frame: %s", raw)
 	}
