@@ -191,14 +191,15 @@ type part struct {
 func (r *replay) read(ctx context.Context, after int64) {
 	next := make(chan part, 1)
 	r.next = next
+	ws := r.conn.Workspace // the row is written meanwhile
 	go func() {
-		events, more, err := r.eventsAfter(ctx, after)
+		events, more, err := r.s.eventsAfter(ctx, ws, after)
 		next <- part{events, more, err}
 	}()
 }
 
-func (r *replay) eventsAfter(ctx context.Context, after int64) (events []protocol.Event, more bool, err error) {
-	commits, err := r.s.c.Engine.Commits(ctx, r.conn.Workspace, after+1, pageCommits)
+func (s *Sessions) eventsAfter(ctx context.Context, ws string, after int64) (events []protocol.Event, more bool, err error) {
+	commits, err := s.c.Engine.Commits(ctx, ws, after+1, pageCommits)
 	if err != nil || len(commits) == 0 {
 		return nil, false, err
 	}
