@@ -189,7 +189,7 @@ func TestClass(t *testing.T) {
 	for _, e := range sampleEvents(w) {
 		sent := map[string]protocol.Event{}
 		for _, x := range everybody {
-			got := Render(w.s, e, x.r.At(w.s))
+			got := Render(w.s, e, x.r.At(w.s), nil)
 			class := Class(e, x.r)
 			if first, ok := sent[class]; ok {
 				if diff := cmp.Diff(first, got); diff != "" {

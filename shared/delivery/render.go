@@ -12,9 +12,20 @@ import (
 //
 // A message is posted as it is to people. A harness is sent its own as it was sent, a message for it as message.new, and any other
 // as message.overheard; what one of its agents said to another of its own comes as that one's message.new (SPK-12).
-func Render(s *workspace.State, e protocol.Event, r Recipient) protocol.Event {
-	if post, ok := e.Data.(*protocol.MessagePost); ok && r.Kind == protocol.KindHarness {
-		e = message(s, e, post, r)
+//
+// lines are the lines that Wants asked for, nil where it asked for none.
+func Render(s *workspace.State, e protocol.Event, r Recipient, lines []protocol.Event) protocol.Event {
+	switch d := e.Data.(type) {
+	case *protocol.MessagePost:
+		if r.Kind == protocol.KindHarness {
+			e = message(s, e, d, r, lines)
+		}
+	case *protocol.AgentAttached:
+		if w, ok := wants(s, e, r); ok {
+			c := *d
+			c.CatchUp = w.Context(s, r, lines, deliveryBytes-envelopeFixed)
+			e.Data = &c
+		}
 	}
 	return show(s, e, r)
 }
@@ -37,6 +48,10 @@ func show(s *workspace.State, e protocol.Event, r Recipient) protocol.Event {
 // Class names all that Render reads of a recipient: for one event and one state, recipients of one class are sent the same bytes.
 func Class(e protocol.Event, r Recipient) string {
 	if r.Kind == protocol.KindHarness {
+		switch e.Data.(type) {
+		case *protocol.MessagePost, *protocol.AgentAttached: // they may have context
+			return r.ID + budgetClass(r)
+		}
 		return r.ID
 	}
 	switch e.Data.(type) {
@@ -47,26 +62,13 @@ func Class(e protocol.Event, r Recipient) string {
 }
 
 // message is a post as a harness in its room hears it.
-func message(s *workspace.State, e protocol.Event, post *protocol.MessagePost, r Recipient) protocol.Event {
-	room := s.Rooms[e.SpaceID]
-	to := post.AddressedTo
-	if to == nil { // logged before Chips said whom a message is for: it was for every harness in the room
-		to = everyAgent(s, room)
-	}
-	forIDs := []string{}
-	for _, id := range to {
-		if s.HarnessOf(id) == r.ID && id != e.Actor.ID && !slices.Contains(forIDs, id) {
-			forIDs = append(forIDs, id)
-		}
-	}
-	own := s.HarnessOf(e.Actor.ID) == r.ID
-	declared := r.SpeaksAgents
-	// Before agents a harness spoke to itself never: all its agents are one, and a turn on its own words would answer itself.
-	if own && (len(forIDs) == 0 || !declared) {
+func message(s *workspace.State, e protocol.Event, post *protocol.MessagePost, r Recipient, lines []protocol.Event) protocol.Event {
+	forIDs, to := takers(s, e, post, r)
+	if len(forIDs) == 0 && s.HarnessOf(e.Actor.ID) == r.ID {
 		return e
 	}
 	said := protocol.MessageOverheard{
-		MessageID: protocol.MessageID(e.ID), Text: post.Text, From: from(s, e.Actor, room), ReplyTo: post.ReplyTo,
+		MessageID: protocol.MessageID(e.ID), Text: post.Text, From: from(s, e.Actor, s.Rooms[e.SpaceID]), ReplyTo: post.ReplyTo,
 		Attachments: post.Attachments, AddressedTo: to,
 	}
 	if len(forIDs) == 0 {
@@ -77,12 +79,33 @@ func message(s *workspace.State, e protocol.Event, post *protocol.MessagePost, r
 		MessageID: said.MessageID, Text: said.Text, From: said.From, ReplyTo: said.ReplyTo,
 		Attachments: said.Attachments, AddressedTo: said.AddressedTo,
 	}
-	if declared {
+	if r.SpeaksAgents {
 		turn.For = forIDs
 	}
 	// What a turn is told beside the words has its place here: context, room, working_turns and exchange.
+	if w, ok := wants(s, e, r); ok {
+		turn.Context = w.Context(s, r, lines, deliveryBytes-postBytes(post))
+	}
 	e.Type, e.Data = turn.EventType(), &turn
 	return e
+}
+
+// takers are whom of a harness's agents a post is a turn for, each once; and all whom it is for.
+func takers(s *workspace.State, e protocol.Event, post *protocol.MessagePost, r Recipient) (forIDs, to []string) {
+	to = post.AddressedTo
+	if to == nil { // logged before Chips said whom a message is for: it was for every harness in the room
+		to = everyAgent(s, s.Rooms[e.SpaceID])
+	}
+	// Before agents a harness spoke to itself never: all its agents are one, and a turn on its own words would answer itself.
+	if !r.SpeaksAgents && s.HarnessOf(e.Actor.ID) == r.ID {
+		return nil, to
+	}
+	for _, id := range to {
+		if s.HarnessOf(id) == r.ID && id != e.Actor.ID && !slices.Contains(forIDs, id) {
+			forIDs = append(forIDs, id)
+		}
+	}
+	return forIDs, to
 }
 
 // everyAgent is who acts in a room: its agents, and the harness itself where it is who the room holds.

@@ -63,7 +63,7 @@ func TestRenderGolden(t *testing.T) {
 			if !Covers(w.s, e, x.r) {
 				continue
 			}
-			b, err := json.Marshal(Render(w.s, e, x.r.At(w.s)), jsontext.WithIndent("  "))
+			b, err := json.Marshal(Render(w.s, e, x.r.At(w.s), nil), jsontext.WithIndent("  "))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +129,7 @@ func TestWhoTakesATurn(t *testing.T) {
 		{"logged before addressed_to, without agents", old, "Ledger", "message.new"},
 		{"a person", say(roomR, person(arjun), s1), "Priya", "message.post"},
 	} {
-		got := Render(w.s, c.e, recipient(t, c.recipient).At(w.s))
+		got := Render(w.s, c.e, recipient(t, c.recipient).At(w.s), nil)
 		heard := got.Type
 		if d, ok := got.Data.(*protocol.MessageNew); ok && d.For != nil {
 			heard += " for " + strings.Join(d.For, ",")
@@ -154,7 +154,7 @@ func TestBeforeAgentsHidesOwnAgents(t *testing.T) {
 		if !Covers(w.s, e, recipient(t, "Ledger")) {
 			continue
 		}
-		for _, seen := range []protocol.Event{Render(w.s, e, recipient(t, "Ledger").At(w.s)), Logged(w.s, e, recipient(t, "Ledger"))} {
+		for _, seen := range []protocol.Event{Render(w.s, e, recipient(t, "Ledger").At(w.s), nil), Logged(w.s, e, recipient(t, "Ledger"))} {
 			b, err := seen.Append(nil)
 			if err != nil {
 				t.Fatal(err)
@@ -172,7 +172,7 @@ func TestRenderLeavesTheEvent(t *testing.T) {
 	for _, e := range sampleEvents(w) {
 		before, _ := e.Append(nil)
 		for _, x := range everybody {
-			Render(w.s, e, x.r.At(w.s))
+			Render(w.s, e, x.r.At(w.s), nil)
 			Logged(w.s, e, x.r)
 		}
 		if after, _ := e.Append(nil); !bytes.Equal(before, after) {
@@ -199,7 +199,7 @@ func TestPrivateFields(t *testing.T) {
 		e := w.event(roomR, c.actor, c.data)
 		var names []string
 		for _, x := range everybody {
-			b, _ := Render(w.s, e, x.r.At(w.s)).Append(nil)
+			b, _ := Render(w.s, e, x.r.At(w.s), nil).Append(nil)
 			logged, _ := Logged(w.s, e, x.r).Append(nil)
 			if bytes.Contains(b, []byte(c.word)) != bytes.Contains(logged, []byte(c.word)) {
 				t.Errorf("%s: %s sees it on one of socket and HTTP only", c.name, x.name)
@@ -221,7 +221,7 @@ func TestThePastOfOneWhoCameLater(t *testing.T) {
 	for _, speaks := range []bool{false, true} {
 		r := Recipient{Kind: protocol.KindHarness, ID: late, SpeaksAgents: speaks}
 		for _, e := range sampleEvents(w) {
-			got := Render(w.s, e, r)
+			got := Render(w.s, e, r, nil)
 			if _, post := e.Data.(*protocol.MessagePost); post && e.Data.(*protocol.MessagePost).AddressedTo != nil && got.Type != "message.overheard" {
 				t.Errorf("%s reads as %s", e.Type, got.Type)
 			}

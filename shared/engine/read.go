@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/chipschat/chips-aws/shared/workspace"
 )
@@ -128,4 +129,48 @@ func (g *Engine) RoomCommits(ctx context.Context, ws, space string, line int64, 
 		found, line = append(found, c), prev
 	}
 	return found, nil
+}
+
+// lookAhead is how many commits are read on to find the line that comes next in a room.
+const lookAhead = 50
+
+// LineBelow answers the seq of a room's newest line below a seq, 0 for none; last is its newest line, Room.LastLine. Where seq is a line of
+// the room, or one follows soon, it is told by that; else by the index of rooms, which may lag behind the last moments.
+func (g *Engine) LineBelow(ctx context.Context, ws, space string, seq, last int64) (int64, error) {
+	if seq > last {
+		return last, nil
+	}
+	next, err := g.table.Commits(ctx, ws, max(seq, 1), lookAhead)
+	if err != nil {
+		return 0, fmt.Errorf("read room %s: %w", space, err)
+	}
+	for _, c := range next {
+		prev, ok := c.Prev[space]
+		if !ok || c.Last() < seq {
+			continue
+		}
+		if c.First >= seq {
+			return prev, nil
+		}
+		return newestLine(c, space, seq, prev)
+	}
+	page, err := g.table.RoomCommits(ctx, ws, space, seq, 1)
+	if err != nil || len(page) == 0 {
+		return 0, err
+	}
+	return newestLine(page[0], space, seq, page[0].Prev[space])
+}
+
+// newestLine answers the newest of a room's lines below a seq that a commit holds, else the one before it.
+func newestLine(c Commit, space string, seq, prev int64) (int64, error) {
+	events, err := c.Decode()
+	if err != nil {
+		return 0, fmt.Errorf("read room %s: commit at %d: %w", space, c.First, err)
+	}
+	for _, e := range slices.Backward(events) {
+		if e.Seq < seq && slices.Contains(workspace.LineRooms(e), space) {
+			return e.Seq, nil
+		}
+	}
+	return prev, nil
 }

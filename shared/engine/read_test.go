@@ -63,6 +63,43 @@ func TestRoomCommits(t *testing.T) {
 	}
 }
 
+// The newest line below any seq is found: by the commit it lies in, by the line that comes next, or far from all lines by the index.
+// covers: CTX-31
+func TestLineBelow(t *testing.T) {
+	g := start(open(t), engine.Options{Decide: func(s *workspace.State, c workspace.Command) (workspace.Decision, *protocol.Error) {
+		d, err := simple(s, c)
+		if c.Draft.IdempotencyKey == "both" {
+			e := d.Events[0]
+			e.SpaceID = "spc_2"
+			d.Events = append(d.Events, e, d.Events[0])
+		}
+		return d, err
+	}})
+	do(t, g, openRoom("1", "spc_1"))
+	do(t, g, openRoom("2", "spc_2"))
+	do(t, g, post("3", "Ship it."))
+	do(t, g, post("both", "Ship it.")) // 4 and 6 in spc_1, 5 in spc_2
+	do(t, g, post("7", "Ship it."))
+	for i := range 200 {
+		do(t, g, by(fmt.Sprint(8+i), "spc_2", &protocol.MessagePost{Text: "Done."}))
+	}
+	do(t, g, post("208", "Ship it."))
+	for _, c := range []struct {
+		space     string
+		seq, want int64
+	}{
+		{"spc_1", 1000, 208}, {"spc_1", 209, 208}, {"spc_1", 208, 7}, {"spc_1", 207, 7}, {"spc_1", 20, 7}, {"spc_1", 8, 7}, {"spc_1", 7, 6}, {"spc_1", 6, 4},
+		{"spc_1", 5, 4}, {"spc_1", 4, 3}, {"spc_1", 3, 0}, {"spc_1", 1, 0}, {"spc_1", 0, 0},
+		{"spc_2", 208, 207}, {"spc_2", 9, 8}, {"spc_2", 8, 5}, {"spc_2", 6, 5}, {"spc_2", 5, 0},
+	} {
+		last := map[string]int64{"spc_1": 208, "spc_2": 207}[c.space]
+		got, err := g.LineBelow(t.Context(), "ws_1", c.space, c.seq, last)
+		if err != nil || got != c.want {
+			t.Errorf("%s below %d: %d, %v; want %d", c.space, c.seq, got, err, c.want)
+		}
+	}
+}
+
 // Read sees what another engine has committed; what its function fails with is what it fails with.
 func TestRead(t *testing.T) {
 	table := open(t)

@@ -19,6 +19,7 @@ type Log interface {
 	Commits(ctx context.Context, workspace string, from int64, limit int) ([]engine.Commit, error)
 	Head(ctx context.Context, workspace string) (engine.Commit, bool, error)
 	SnapshotIfDue(ctx context.Context, workspace string, seen ...engine.Commit) (bool, error)
+	session.RoomLog
 }
 
 // Connections are the sockets of a workspace; *session.Sessions is one, and says what these do.

@@ -48,9 +48,12 @@ func TestAnEventThatCannotBeWritten(t *testing.T) {
 	workspace.Evolve(w.kept.state, protocol.Event{Envelope: protocol.Envelope{Seq: 1, SpaceID: "spc_a"}, Data: &protocol.SpaceOpened{ParticipantIDs: []string{"usr_a"}}})
 	to := delivery.Recipient{Kind: protocol.KindPerson, ID: "usr_a"}
 	live := []*target{{conn: &session.Connection{ID: "c"}, to: to, from: 1}}
-	w.render(context.Background(), []protocol.Event{
+	_, err := w.render(context.Background(), []protocol.Event{
 		event(2, &protocol.WorkspaceRenamed{Name: "A"}), event(3, unwritable{panics: true}), event(4, unwritable{}), event(5, &protocol.WorkspaceRenamed{Name: "B"}),
 	}, live)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if got := len(live[0].frames); got != 2 || w.kept.state.Seq != 5 {
 		t.Errorf("%d frames, state at %d", got, w.kept.state.Seq)
 	}

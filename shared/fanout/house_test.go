@@ -22,6 +22,7 @@ import (
 // house is a world with its sessions and fan-out, rung by hand.
 type house struct {
 	*world
+	table    engine.Table
 	rows     *counted
 	sessions *session.Sessions
 	fanout   *fanout.Fanout
@@ -105,7 +106,7 @@ func newHouse(t testing.TB) *house {
 	table := open(t)
 	e := engine.New(table, engine.Options{Now: time.Now})
 	h := &house{
-		world: newWorld(t, e), rows: &counted{Rows: table, calls: map[string]int{}},
+		world: newWorld(t, e), table: table, rows: &counted{Rows: table, calls: map[string]int{}},
 		frames: map[string][][]byte{}, closed: map[string]int{},
 	}
 	h.sessions = session.New(session.Config{Engine: e, Rows: h.rows, Push: h, Replays: h, Now: time.Now, Log: quiet})

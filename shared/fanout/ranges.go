@@ -23,6 +23,8 @@ type kept struct {
 	conns []session.Connection
 	// state is the workspace, folded as far as it was needed; nil until it is.
 	state *workspace.State
+	// lines are those of rooms in which somebody was told what was said.
+	lines session.Lines
 }
 
 // maxLost is how often a claim may be lost to others before the ring is given back.
@@ -94,8 +96,9 @@ func (w *worker) oneRange(ctx context.Context, r *rings) (int64, error) {
 		return 0, err
 	}
 	upTo := events[len(events)-1].Seq
-	if !w.render(ctx, events, live) { // nothing in it for anybody: the next range may as well begin here
-		return upTo, nil
+	some, err := w.render(ctx, events, live)
+	if err != nil || !some { // nothing in it for anybody: the next range may as well begin here
+		return upTo, err
 	}
 	next := k.cursor
 	next.Claimed = upTo
@@ -193,6 +196,7 @@ func (w *worker) load(ctx context.Context, r *rings, base int64) ([]protocol.Eve
 		}
 		for len(events) > 0 && events[0].Seq <= base {
 			workspace.Evolve(k.state, events[0])
+			k.lines.Saw(k.state, events[0])
 			events = events[1:]
 		}
 		if len(events) > 0 {

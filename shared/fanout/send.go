@@ -23,8 +23,8 @@ type target struct {
 	frames [][]byte
 }
 
-// render folds events in, gives each target its frames, and says whether there are any.
-func (w *worker) render(ctx context.Context, events []protocol.Event, live []*target) (some bool) {
+// render folds events in, gives each target its frames, and says whether there are any. An error is of reading.
+func (w *worker) render(ctx context.Context, events []protocol.Event, live []*target) (some bool, err error) {
 	for _, e := range events {
 		session.Guard(ctx, w.f.c.Logger, e, func() error {
 			for _, t := range live {
@@ -33,6 +33,7 @@ func (w *worker) render(ctx context.Context, events []protocol.Event, live []*ta
 			return nil
 		})
 		workspace.Evolve(w.kept.state, e)
+		w.kept.lines.Saw(w.kept.state, e)
 		for _, t := range live {
 			t.to = t.to.At(w.kept.state)
 		}
@@ -41,6 +42,7 @@ func (w *worker) render(ctx context.Context, events []protocol.Event, live []*ta
 			if t.from >= e.Seq {
 				continue
 			}
+			var unread error
 			session.Guard(ctx, w.f.c.Logger, e, func() error {
 				if !t.covers && !delivery.Covers(w.kept.state, e, t.to) && !delivery.FirstMember(w.kept.state, e, t.to) {
 					return nil
@@ -48,8 +50,12 @@ func (w *worker) render(ctx context.Context, events []protocol.Event, live []*ta
 				class := delivery.Class(e, t.to)
 				frame, ok := frames[class]
 				if !ok {
-					var err error
-					if frame, err = session.EventFrame(delivery.Render(w.kept.state, e, t.to)); err != nil {
+					lines, err := w.kept.lines.For(ctx, w.f.c.Log, w.kept.state, e, t.to)
+					if err != nil {
+						unread = err
+						return nil
+					}
+					if frame, err = session.EventFrame(delivery.Render(w.kept.state, e, t.to, lines)); err != nil {
 						return err
 					}
 					frames[class] = frame
@@ -58,9 +64,12 @@ func (w *worker) render(ctx context.Context, events []protocol.Event, live []*ta
 				some = true
 				return nil
 			})
+			if unread != nil {
+				return false, unread
+			}
 		}
 	}
-	return some
+	return some, nil
 }
 
 // push sends each target its frames, side by side. An error means that a connection may go on with a hole: the range is not done.

@@ -12,6 +12,7 @@ import (
 	"github.com/chipschat/chips-aws/shared/auth"
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/protocol"
+	"github.com/chipschat/chips-aws/shared/session"
 	"github.com/chipschat/chips-aws/shared/workspace"
 )
 
@@ -20,6 +21,8 @@ type Engine interface {
 	Do(ctx context.Context, workspace string, cmd workspace.Command) (engine.Outcome, error)
 	Read(ctx context.Context, workspace string, fn func(*workspace.State) error) error
 	Commits(ctx context.Context, workspace string, from int64, limit int) ([]engine.Commit, error)
+	LineBelow(ctx context.Context, workspace, space string, seq, last int64) (int64, error)
+	session.RoomLog
 }
 
 // Sessions closes the open sockets of what was taken back.

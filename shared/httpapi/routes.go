@@ -75,6 +75,7 @@ func (a *api) table() []route {
 		{"GET", "/v1/spaces", members, a.listSpaces},
 		{"POST", "/v1/spaces", members, a.openSpace},
 		{"GET", "/v1/spaces/{spc}", members, a.getSpace},
+		{"GET", "/v1/spaces/{spc}/context", harness, a.readContext},
 		{"PATCH", "/v1/spaces/{spc}", members, a.renameSpace},
 		{"DELETE", "/v1/spaces/{spc}", members, a.deleteSpace},
 		{"POST", "/v1/spaces/{spc}/archive", members, a.archiveSpace},

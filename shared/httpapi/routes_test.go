@@ -151,6 +151,7 @@ var allRoutes = []tried{
 		}
 	}},
 	{"GET", "/v1/spaces/{spc}", arjun, func(w *world) string { return "/v1/spaces/" + w.room }, nil, has("space_id", "title", "state", "opened_by", "opened_at", "member_ids", "lead", "locked", "ceiling_usd", "exchange", "last_seq")},
+	{"GET", "/v1/spaces/{spc}/context", scout, func(w *world) string { return "/v1/spaces/" + w.room + "/context" }, nil, has("lines", "since_seq", "truncated", "before")},
 	{"PATCH", "/v1/spaces/{spc}", arjun, func(w *world) string { return "/v1/spaces/" + w.room }, body(J{"title": "Room S"}), func(t *testing.T, _ *world, j J) {
 		if str(j, "title") != "Room S" {
 			t.Errorf("room: %v", j)

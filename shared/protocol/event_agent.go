@@ -30,6 +30,8 @@ type AgentFacts struct {
 type AgentAttached struct {
 	AgentID string `json:"agent_id"`
 	By      string `json:"by,omitzero"`
+	// CatchUp is the room's last lines before it joined, made at delivery for its own harness.
+	CatchUp *Context `json:"catch_up,omitzero"`
 }
 
 // AgentReleased says an agent left the envelope's room and is free.

@@ -104,6 +104,8 @@ type MessageNew struct {
 	AddressedTo []string     `json:"addressed_to"`
 	// For is which of the receiving harness's agents take a turn; only for a harness that declared agents.
 	For []string `json:"for,omitzero"`
+	// Context is what was said in the room since the taker last spoke there, never nil.
+	Context *Context `json:"context,omitzero"`
 }
 
 // MessageOverheard is a message that is for somebody else, made at delivery for a harness in the room.

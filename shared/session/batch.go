@@ -16,37 +16,46 @@ type frame struct {
 }
 
 // render folds the events in and writes those that are covered: several to an events frame where the client takes those.
-func (r *replay) render(ctx context.Context, events []protocol.Event, covered []bool) []frame {
+func (r *replay) render(ctx context.Context, events []protocol.Event, covered []bool) ([]frame, error) {
 	var frames []frame
 	for i, e := range events {
 		workspace.Evolve(r.state, e)
+		r.lines.Saw(r.state, e)
 		if !covered[i] && !delivery.Always(r.state, e, r.to) {
 			continue
 		}
-		Guard(ctx, r.s.c.Log, e, func() (err error) {
+		var unread error
+		Guard(ctx, r.s.c.Log, e, func() error {
+			lines, err := r.lines.For(ctx, r.s.c.Engine, r.state, e, r.to)
+			if err != nil {
+				unread = err
+				return nil
+			}
 			if r.batch {
-				frames, err = r.add(frames, e)
+				frames, err = r.add(frames, delivery.Render(r.state, e, r.to, lines))
 				return err
 			}
-			b, err := EventFrame(delivery.Render(r.state, e, r.to))
+			b, err := EventFrame(delivery.Render(r.state, e, r.to, lines))
 			if err == nil {
 				frames = append(frames, frame{b, 1, e.Seq})
 			}
 			return err
 		})
+		if unread != nil {
+			return nil, unread
+		}
 	}
 	if r.batch {
 		for i := range frames {
 			frames[i].bytes = append(frames[i].bytes, "]}"...)
 		}
 	}
-	return frames
+	return frames, nil
 }
 
-// add writes an event into the last of the open events frames, or into a new one.
+// add writes an event, as it is sent, into the last of the open events frames, or into a new one.
 func (r *replay) add(frames []frame, e protocol.Event) ([]frame, error) {
 	const open = `{"frame":"events","events":[`
-	e = delivery.Render(r.state, e, r.to)
 	if len(frames) > 0 {
 		f := &frames[len(frames)-1]
 		before := len(f.bytes)

@@ -65,6 +65,7 @@ type replay struct {
 	// at is the seq up to which everything has been sent, and state the workspace as of it.
 	at    int64
 	state *workspace.State
+	lines Lines
 	// next is the part of the log that is being read ahead, nil when none is.
 	next <-chan part
 	// claimed says that a page was claimed by this run, up to claimedUpTo, last at claimedAt.
@@ -163,7 +164,10 @@ func (r *replay) page(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	frames := r.render(ctx, events, covered)
+	frames, err := r.render(ctx, events, covered)
+	if err != nil {
+		return err
+	}
 	for _, f := range frames {
 		// A part that takes long is claimed anew from time to time: it is not dead, and hears of it when it was replaced.
 		if now := r.s.c.Now(); !r.claimed || r.claimedUpTo != last || now.Sub(r.claimedAt) > r.s.c.Limits.PostTimeout {

@@ -20,6 +20,7 @@ type Engine interface {
 	Read(ctx context.Context, workspace string, fn func(*workspace.State) error) error
 	StateAt(ctx context.Context, workspace string, seq int64) (*workspace.State, error)
 	Commits(ctx context.Context, workspace string, from int64, limit int) ([]engine.Commit, error)
+	RoomLog
 }
 
 // Replays runs long catch-ups beside the frame that asked for one: a goroutine, or another function. Start answers once the job is

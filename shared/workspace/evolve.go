@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/chipschat/chips-aws/shared/protocol"
@@ -31,6 +32,9 @@ func Evolve(s *State, e protocol.Event) {
 		s.People[d.PersonID] = &Person{ID: d.PersonID, Name: d.Name, Role: d.Role}
 	case *protocol.PersonUpdated:
 		if p := s.People[d.PersonID]; p != nil {
+			if d.Previous != "" && d.Previous != d.Name {
+				s.contextRenamed(e, d)
+			}
 			p.Name, p.Role, p.Labels, p.TimeZone = d.Name, d.Role, d.Labels, d.TimeZone
 		}
 	case *protocol.PersonRemoved:
@@ -114,12 +118,14 @@ func (s *State) evolveRoom(e protocol.Event) {
 	case *protocol.AgentAttached:
 		if a := s.Agents[d.AgentID]; a != nil && room != nil {
 			a.Room, a.LastRoom, a.Parked = room.ID, room.ID, ""
+			s.contextJoined(room, a.ID, e.Seq)
 			room.join(a.ID)
 			// The harness itself holds a room only while none of its agents does.
 			room.leave(a.HarnessID)
 		}
 	case *protocol.AgentReleased:
 		s.evolveReleased(e, d)
+	case *protocol.AgentMoved: // a line; the agent goes by what follows
 	case *protocol.MessagePost:
 		if room != nil {
 			s.evolveMessage(room, e, d)
@@ -130,7 +136,7 @@ func (s *State) evolveRoom(e protocol.Event) {
 	}
 	for _, id := range LineRooms(e) {
 		if r := s.Rooms[id]; r != nil {
-			r.LastLine = e.Seq
+			r.PrevLine, r.LastLine = r.LastLine, e.Seq
 		}
 	}
 }
@@ -143,6 +149,9 @@ func (s *State) evolveSpaceOpened(e protocol.Event, d *protocol.SpaceOpened) {
 	for _, id := range d.ParticipantIDs {
 		if protocol.PrefixOf(id) != protocol.PrefixAgent { // agents join by agent.attached
 			room.join(id)
+		}
+		if protocol.PrefixOf(id) == protocol.PrefixHarness {
+			s.contextJoined(room, id, e.Seq)
 		}
 		if h := s.Harnesses[id]; h != nil && d.Direct {
 			room.DirectOf, h.Direct = h.ID, room.ID
@@ -189,6 +198,7 @@ func (s *State) evolveHarnessRemoved(id string) {
 	for _, room := range s.Rooms {
 		if !room.Deleted {
 			room.Members = slices.DeleteFunc(room.Members, func(m string) bool { return s.harnessOf(m) == id })
+			maps.DeleteFunc(room.ContextFrom, func(m string, _ int64) bool { return s.harnessOf(m) == id })
 		}
 	}
 }
@@ -226,12 +236,14 @@ func (s *State) evolveReleased(e protocol.Event, d *protocol.AgentReleased) {
 	// The direct room falls back to the harness itself.
 	if room.DirectOf == a.HarnessID && !slices.ContainsFunc(room.Members, func(m string) bool { return s.harnessOf(m) == a.HarnessID }) {
 		room.join(a.HarnessID)
+		s.contextJoined(room, a.HarnessID, e.Seq)
 	}
 }
 
 func (s *State) evolveMessage(room *Room, e protocol.Event, d *protocol.MessagePost) {
 	if e.Actor.Kind != protocol.KindPerson {
 		room.LastAgentSaid = e.Actor.ID
+		s.contextSaid(room, e)
 		return
 	}
 	switch len(d.AddressedTo) {

@@ -10,6 +10,7 @@ func (s *State) evolveRun(e protocol.Event) {
 			Started: e.TS, Heard: e.TS, Seq: e.Seq, Status: Running,
 		}
 		s.heard(d.ParentRunID, e.TS)
+		s.turnStarted(s.Runs[e.RunID])
 		return
 	}
 	run := s.Runs[e.RunID]
@@ -56,6 +57,7 @@ func (s *State) end(run *Run, status string, byChips bool) {
 		return
 	}
 	run.Status, run.ByChips = status, byChips
+	s.turnEnded(run)
 	s.Ended = append(s.Ended, run.ID)
 	for len(s.Ended) > RememberedRuns {
 		delete(s.Runs, s.Ended[0])

@@ -8,7 +8,7 @@ import (
 
 // FoldVersion is the version of State as a snapshot keeps it. It goes up when Evolve or State changes in a way that an old
 // snapshot does not show; a snapshot of another version is not read.
-const FoldVersion = 2
+const FoldVersion = 3
 
 // State is a workspace after the events up to Seq. Maps are keyed by id. It keeps what decisions and deliveries read, and no text of messages.
 type State struct {
@@ -111,6 +111,14 @@ type Room struct {
 	LastAgentSaid string `json:"last_agent_said,omitzero"`
 	// LastLine is the seq of the room's newest line, 0 for none.
 	LastLine int64 `json:"last_line,omitzero"`
+	// PrevLine is the seq of the line before that, 0 for none.
+	PrevLine int64 `json:"prev_line,omitzero"`
+	// ContextFrom is where the context of each agent that is or was here starts; see State.ContextFrom.
+	ContextFrom map[string]int64 `json:"context_from,omitzero"`
+	// Turns are the ids of the turns going here, oldest first: runs without a parent.
+	Turns []string `json:"turns,omitzero"`
+	// Renames are the newest renames of people who were here then, oldest first, at most MaxRenames.
+	Renames []Rename `json:"renames,omitzero"`
 	// LastSeq is the seq of the room's newest event.
 	LastSeq int64 `json:"last_seq,omitzero"`
 	// OpenedSeq is the seq of its space.opened.
