@@ -200,7 +200,7 @@ func TestContextLines(t *testing.T) {
 }
 
 // What is no answer does not move where the context starts, and what is no message for the harness has none.
-// covers: DLV-15, CTX-22
+// covers: DLV-15
 func TestNoContext(t *testing.T) {
 	w := newTalk(t)
 	w.say(person(arjun), "one")
