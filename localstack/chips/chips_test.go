@@ -151,6 +151,28 @@ func TestDemoListenAndSend(t *testing.T) {
 	}
 }
 
+// Whoever takes the log away, to begin anew, gets a new demo; a token's file without a token is as none.
+func TestTheDataFolderInPieces(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	s := launch(t, data, nil, "--demo", "--addr", "127.0.0.1:0")
+	s.await()
+	eventually(t, "what to try", func() bool { return strings.Contains(s.out.String(), `send "hello, Echo"`) })
+	s.kill()
+	for name, content := range map[string][]byte{"chips.db": nil, adminTokenFile: nil} {
+		if err := os.WriteFile(filepath.Join(data, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s = launch(t, data, nil, "--demo", "--addr", "127.0.0.1:0")
+	s.await()
+	eventually(t, "what to try", func() bool { return strings.Contains(s.out.String(), `send "hello, Echo"`) })
+	out, err := command(t, nil, "send", "--data", data, "--idempotency-key", "k1", "hello, Echo").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), `"duplicate":false`) {
+		t.Errorf("send: %v: %s", err, out)
+	}
+}
+
 func TestTheProgramTeaches(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

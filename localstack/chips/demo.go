@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"text/template"
 
@@ -16,12 +17,13 @@ import (
 // demo makes the demo where it is not there yet, sets its agent going, and says what to try.
 func (s *stack) demo(ctx context.Context, f folder, url, adminToken string, out io.Writer) error {
 	d, err := f.readDemo()
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if d, err = makeDemo(ctx, url, adminToken); err != nil {
-			return err
-		}
-	case err != nil:
+	if err == nil {
+		err = stands(ctx, url, d)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		d, err = makeDemo(ctx, url, adminToken)
+	}
+	if err != nil {
 		return err
 	}
 	d.URL = url
@@ -33,6 +35,15 @@ func (s *stack) demo(ctx context.Context, f folder, url, adminToken string, out 
 		demo
 		Chips, Socket string
 	}{d, os.Args[0], "ws" + url[len("http"):]})
+}
+
+// stands fails with fs.ErrNotExist where the log that a demo was made in is no longer there, so that nobody knows its key.
+func stands(ctx context.Context, url string, d demo) error {
+	err := client.API{URL: url, Credential: client.Bearer(d.Key)}.Do(ctx, http.MethodGet, "/v1/spaces?limit=1", nil, nil)
+	if refusal, ok := errors.AsType[*protocol.Error](err); ok && refusal.Code == protocol.Unauthorized {
+		return fs.ErrNotExist
+	}
+	return err
 }
 
 // makeDemo makes a workspace, you as its owner, and an agent that comes with a room that holds the two of you.

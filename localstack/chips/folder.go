@@ -38,9 +38,9 @@ func (f folder) adminToken(given string) (token string, made bool, err error) {
 	}
 	kept, err := os.ReadFile(f.path(adminTokenFile))
 	switch {
-	case err == nil:
+	case err == nil && strings.TrimSpace(string(kept)) != "":
 		return strings.TrimSpace(string(kept)), false, nil
-	case !errors.Is(err, fs.ErrNotExist):
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return "", false, err
 	}
 	token = "adm_" + rand.Text()
