@@ -169,8 +169,8 @@ func checkHeard(c *town, by, p *party, agent string, logged, got J, id string) {
 		c.t.Errorf("%q has message_id %v and reply_to %v", text, got["message_id"], got["reply_to"])
 	}
 	want := J{
-		c.owner.id: J{"id": c.owner.id, "kind": "person", "name": "Arjun", "role": "owner"},
-		c.gus.id:   J{"id": c.gus.id, "kind": "person", "name": "Gus", "role": "guest"},
+		c.owner.id:  J{"id": c.owner.id, "kind": "person", "name": "Arjun", "role": "owner"},
+		c.gus.id:    J{"id": c.gus.id, "kind": "person", "name": "Gus", "role": "guest"},
 		c.ledger.id: J{"id": c.l1, "kind": map[bool]string{true: "harness", false: "agent"}[p == c.ledger], "name": "Ledger", "role": "member"},
 		c.scouts.id: J{"id": c.s1, "kind": map[bool]string{true: "harness", false: "agent"}[p == c.ledger], "name": "Scout", "role": "member"},
 	}[by.id]

@@ -91,15 +91,6 @@ func (p *party) head() int64 {
 	return page.LastSeq
 }
 
-// agents are the ids of a harness's own agents.
-func (p *party) agents() (ids []string) {
-	p.t.Helper()
-	for _, a := range p.must(http.MethodGet, "/v1/harnesses/"+p.id+"/agents", nil)["agents"].([]any) {
-		ids = append(ids, str(a.(J), "agent_id"))
-	}
-	return ids
-}
-
 // town is a workspace with people and harnesses in a room.
 //
 // Arjun owns it, Priya is a member, Gus a guest. Scout has declared agents, Ledger has not. All of them are in Room, Scout by its
