@@ -1,9 +1,15 @@
 package gateway
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
+	"io"
+	"net"
+	"net/http"
+	"strings"
 	"testing"
+	"time"
 )
 
 // FuzzFrameGuard reads the same bytes whole and one by one: what is found does not depend on how they arrive.
@@ -47,4 +53,44 @@ func FuzzFrameGuard(f *testing.F) {
 			t.Fatalf("whole %v, byte by byte %v", whole, single)
 		}
 	})
+}
+
+// What net/http has read already when the connection is taken over from it is part of the first frame.
+func TestFramesFromTheFirstByteOn(t *testing.T) {
+	f := serve(t, Config{Faithful: true}, nil)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	// A frame that reads as a large one by who misses its first byte.
+	frame := append([]byte{0x81, 0x80 | 100, 0xff, 0xff, 0xff, 0xff}, bytes.Repeat([]byte{'x' ^ 0xff}, 100)...)
+	upgrade := "GET /v1/ws?ticket=good HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+	if _, err := conn.Write(append([]byte(upgrade), frame[0])); err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("%v, %v", resp, err)
+	}
+	_ = resp.Body.Close()
+	echo := make([]byte, 2+100)
+	for _, part := range [][]byte{frame[1:], frame, frame} {
+		if _, err := conn.Write(part); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(r, echo); err != nil || echo[0] != 0x81 || string(echo[2:]) != strings.Repeat("x", 100) {
+			t.Fatalf("got %q, %v", echo, err)
+		}
+	}
+	// The next is large, and is found to be.
+	if _, err := conn.Write(append([]byte{0x81, 0x80 | 127, 0, 0, 0, 0, 0, 0, 0x80, 1, 0, 0, 0, 0}, make([]byte, 0x8001)...)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(r, echo[:4]); err != nil || echo[0] != 0x88 || binary.BigEndian.Uint16(echo[2:]) != 1009 {
+		t.Errorf("got %q, %v", echo[:4], err)
+	}
 }

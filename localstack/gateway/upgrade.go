@@ -133,7 +133,11 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		_ = tcp.SetWriteBuffer(kernelBuffer)
 	}
 	if h.socket.g.cfg.Faithful {
-		conn = &frameGuard{Conn: conn, over: h.socket.frameTooLarge}
+		guard := &frameGuard{Conn: conn, over: h.socket.frameTooLarge}
+		// The answer is on its way already, and the first byte of what follows it may have been read.
+		begun, _ := rw.Reader.Peek(rw.Reader.Buffered())
+		guard.watch(begun)
+		conn = guard
 	}
 	h.socket.net = conn
 	if rw.Reader.Buffered() == 0 {
