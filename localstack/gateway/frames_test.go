@@ -86,11 +86,4 @@ func TestFramesFromTheFirstByteOn(t *testing.T) {
 			t.Fatalf("got %q, %v", echo, err)
 		}
 	}
-	// The next is large, and is found to be.
-	if _, err := conn.Write(append([]byte{0x81, 0x80 | 127, 0, 0, 0, 0, 0, 0, 0x80, 1, 0, 0, 0, 0}, make([]byte, 0x8001)...)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadFull(r, echo[:4]); err != nil || echo[0] != 0x88 || binary.BigEndian.Uint16(echo[2:]) != 1009 {
-		t.Errorf("got %q, %v", echo[:4], err)
-	}
 }
