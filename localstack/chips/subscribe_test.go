@@ -157,12 +157,21 @@ func TestLosingARoom(t *testing.T) {
 	since := c.owner.head()
 	streams := map[*party]*stream{c.priya: c.priya.from(since, ""), harness: harness.from(since, ""), c.gus: c.gus.from(since, ""), c.ledger: c.ledger.from(since, "")}
 	c.owner.write("message.post", J{"space_id": x, "text": "inside"})
+	// Posts race the removal: whoever is out before and after one is not sent it.
+	raced := make(chan struct{})
+	go func() {
+		defer close(raced)
+		c.owner.fill(x, 100, "a race")
+	}()
 	c.owner.must(http.MethodDelete, "/v1/spaces/"+x+"/members/"+c.priya.id, nil)
 	c.owner.must(http.MethodDelete, "/v1/spaces/"+x+"/members/"+made.AgentID, nil)
-	last := c.owner.head()
-	// Posts race the removal of others too: whoever is out before and after one is not sent it.
-	for i := range 20 {
-		c.owner.write("message.post", J{"space_id": x, "text": fmt.Sprint("after ", i)})
+	<-raced
+	c.owner.write("message.post", J{"space_id": x, "text": "after"})
+	out := map[*party]int64{} // the seq of what took each out
+	for _, raw := range c.owner.log(since, x) {
+		if e := read(t, raw); str(e, "type") == "member.removed" {
+			out[map[string]*party{c.priya.id: c.priya, made.AgentID: harness}[str(e, "participant_id")]] = number(e, "seq")
+		}
 	}
 	end := c.fence()
 	for p, s := range streams {
@@ -174,16 +183,20 @@ func TestLosingARoom(t *testing.T) {
 				}
 			}
 		}
-		of := 0
+		of, told := 0, int64(0)
 		for _, raw := range got {
 			e := read(t, raw)
 			if str(e, "space_id") != x {
 				continue
 			}
 			of++
-			if number(e, "seq") > last {
+			told = max(told, number(e, "seq"))
+			if last := out[p]; number(e, "seq") > last && str(e, "type") != "agent.released" {
 				t.Errorf("one who is out is sent %s", raw)
 			}
+		}
+		if told < out[p] {
+			t.Errorf("%s is told of the room up to %d, and was taken out at %d", p.id, told, out[p])
 		}
 		if outside := p == c.gus || p == c.ledger; outside != (of == 0) {
 			t.Errorf("%s is sent %d events of the room", p.id, of)

@@ -18,7 +18,15 @@ import (
 // covers: WRT-1, WRT-4, WRT-5, WRT-6, WRT-12, WRT-13, WRT-14, ENV-4, ENV-5, ENV-7, ENV-8, ENV-9, ENV-10, ENV-11, ENV-14, ENV-15
 func TestOneKeyOneEvent(t *testing.T) {
 	t.Parallel()
-	c := newTown(t)
+	for _, mode := range []string{"ordered", "shuffled", "faithful"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			oneKeyOneEvent(t, newTown(t, "CHIPS_GATEWAY="+mode))
+		})
+	}
+}
+
+func oneKeyOneEvent(t *testing.T, c *town) {
 	run := c.run()
 	s := c.scouts.connect("")
 	s.lands("run.started", J{"space_id": c.room, "run_id": run})
