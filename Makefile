@@ -12,11 +12,13 @@ GOLANGCI_LINT_VERSION := v2.15.0
 GOLANGCI_LINT         := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 CFN_LINT_VERSION      := 1.51.0
 CFN_LINT              := $(or $(shell command -v cfn-lint),$(BIN)/cfn-lint-$(CFN_LINT_VERSION)/bin/cfn-lint)
+MINISTACK_VERSION     := 1.5.33
+MINISTACK             := $(BIN)/ministack-$(MINISTACK_VERSION)/bin/ministack
 
-.PHONY: help run test lint bench build deploy clean fuzz fmt
+.PHONY: help run test lint e2e bench build deploy clean fuzz fmt
 
 help: ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /\1\t/' | expand -t 10
 
 run: ## Chips on this machine, with a demo workspace to try
 	@mkdir -p .build
@@ -29,6 +31,10 @@ test: ## every test that needs no account, with the race detector (PKGS narrows 
 lint: $(GOLANGCI_LINT) $(CFN_LINT) ## golangci-lint, and cfn-lint on the template
 	$(GOLANGCI_LINT) run ./...
 	$(CFN_LINT) template.yaml
+
+e2e: $(MINISTACK) $(FUNCTIONS:%=.build/host/%/bootstrap) ## the template deployed on MiniStack, with a conversation on it
+	go build -o .build/ministack ./localstack/ministack
+	.build/ministack -ministack $(MINISTACK) $(ARGS)
 
 fmt: $(GOLANGCI_LINT) ## gofmt and goimports over everything
 	$(GOLANGCI_LINT) fmt ./...
@@ -46,6 +52,9 @@ bench: ## speed and DynamoDB units as tables (PEERS=1: NATS and Centrifugo too; 
 	.build/bench $(if $(PEERS),-peers) $(ARGS)
 
 build: $(FUNCTIONS:%=.build/%/bootstrap) ## every function's binary for Lambda, under .build/
+
+.build/host/%/bootstrap: FORCE
+	CGO_ENABLED=0 go build -tags lambda.norpc -trimpath -ldflags "-s -w" -o $@ ./functions/$*
 
 .build/%/bootstrap: FORCE
 	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 go build -tags lambda.norpc -trimpath -ldflags "-s -w" -o $@ ./functions/$*
@@ -65,5 +74,9 @@ $(GOLANGCI_LINT):
 $(BIN)/cfn-lint-$(CFN_LINT_VERSION)/bin/cfn-lint:
 	python3 -m venv $(BIN)/cfn-lint-$(CFN_LINT_VERSION)
 	$(BIN)/cfn-lint-$(CFN_LINT_VERSION)/bin/pip install --quiet cfn-lint==$(CFN_LINT_VERSION)
+
+$(MINISTACK):
+	python3 -m venv $(BIN)/ministack-$(MINISTACK_VERSION)
+	$(BIN)/ministack-$(MINISTACK_VERSION)/bin/pip install --quiet "ministack[full]==$(MINISTACK_VERSION)"
 
 FORCE:

@@ -58,10 +58,11 @@ var table = map[string]row{
 	"shared/client":   {"protocol", "context net"},
 
 	// mains and what stands in for AWS on one machine
-	"localstack/gateway": {"protocol workspace engine auth session fanout httpapi", "context net lambda"},
-	"localstack/chips":   {"* localstack/gateway", "aws lambda net os context clock"},
-	"localstack/bench":   {"* localstack/gateway", "aws lambda net os context clock"},
-	"functions/":         {"*", "aws lambda net os context clock"},
+	"localstack/gateway":   {"protocol workspace engine auth session fanout httpapi", "context net lambda"},
+	"localstack/chips":     {"* localstack/gateway", "aws lambda net os context clock"},
+	"localstack/bench":     {"* localstack/gateway", "aws lambda net os context clock"},
+	"localstack/ministack": {"protocol engine session dynamo client", "aws net os context clock"},
+	"functions/":           {"*", "aws lambda net os context clock"},
 
 	// a module of its own, with the clients of the peers
 	"localstack/bench/peers": {"", "net os context clock"},

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/chipschat/chips-aws/shared/client"
+	"github.com/chipschat/chips-aws/shared/protocol"
+)
+
+// town is who takes part: Arjun, who owns the workspace, and Priya; the harnesses Scout and Ledger; and a room with all of them.
+type town struct {
+	stack *stack
+	web   *http.Client
+
+	workspace     client.Workspace
+	priya         client.Person
+	scout, ledger client.Harness
+	room          string
+
+	// spoilt is a workspace whose log cannot be read.
+	spoilt string
+
+	// listeners are the sockets, by who listens.
+	listeners map[string]*listener
+}
+
+// talk does each step in its order.
+func talk(ctx context.Context, s *stack, url string, out io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	t := &town{
+		stack: s,
+		web: &http.Client{Transport: edge{
+			socket: url + "/_aws/execute-api/" + s.ids["WebSocketApi"] + "/" + s.ids["WebSocketStage"],
+			http:   url + "/_aws/execute-api/" + s.ids["HttpApi"],
+		}},
+	}
+	for _, step := range []struct {
+		what string
+		do   func(context.Context) error
+	}{
+		{"a workspace by the admin token, which no other token makes; people, harnesses, a room", t.settle},
+		{"a ticket opens one socket, and nothing else does", t.tickets},
+		{"five sockets say hello and subscribe", t.connect},
+		{"a write is acked, a duplicate too, and reaches every socket once; message.new and message.overheard", t.write},
+		{"an agent answers, and a refusal says why", t.answer},
+		{"300 more events; two sockets at once replay the log, while more is written, and go live: each event once, in order", t.replay},
+		{"a connection that answers 410 is forgotten, and the others are sent the event", t.gone},
+		{"the sweep removes a connection that is gone", t.sweep},
+		{"a record that cannot be read goes to the failure queue while the next one is delivered", t.poison},
+		{"a token taken back closes its socket", t.revoke},
+		{"no function logged another fault, a secret or what was said", t.logs},
+	} {
+		start := time.Now()
+		if err := step.do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", step.what, err)
+		}
+		took(out, step.what, start)
+	}
+	return nil
+}
+
+// as is the HTTP side under a bearer credential.
+func (t *town) as(token string) client.API {
+	return client.API{URL: host, Credential: client.Bearer(token), HTTP: t.web}
+}
+
+func (t *town) arjun() client.API { return t.as(t.workspace.Key) }
+
+// refused checks that an error is the refusal with a code.
+func refused(err error, code protocol.Code) error {
+	refusal, ok := errors.AsType[*protocol.Error](err)
+	switch {
+	case err == nil:
+		return fmt.Errorf("it is done, and not refused with %s", code)
+	case !ok || refusal.Code != code:
+		return fmt.Errorf("not %s: %w", code, err)
+	}
+	return nil
+}
+
+func (t *town) settle(ctx context.Context) (err error) {
+	if err := t.as("").Do(ctx, http.MethodGet, "/v1/health", nil, nil); err != nil {
+		return err
+	}
+	_, err = t.as("adm_somebody").CreateWorkspace(ctx, "Acme", "Arjun")
+	if err := refused(err, protocol.Unauthorized); err != nil {
+		return err
+	}
+	if t.workspace, err = t.as(t.stack.adminToken).CreateWorkspace(ctx, "Acme", "Arjun"); err != nil {
+		return err
+	}
+	if t.priya, err = t.arjun().AddPerson(ctx, "Priya", protocol.Member); err != nil {
+		return err
+	}
+	if t.scout, err = t.arjun().AddHarness(ctx, "Scout"); err != nil {
+		return err
+	}
+	if t.ledger, err = t.arjun().AddHarness(ctx, "Ledger"); err != nil {
+		return err
+	}
+	if t.room, err = t.arjun().OpenRoom(ctx, "Room", t.priya.PersonID); err != nil {
+		return err
+	}
+	for _, agent := range []string{t.scout.AgentID, t.ledger.AgentID} {
+		if err := t.arjun().Do(ctx, http.MethodPost, "/v1/agents/"+agent+"/move", map[string]string{"space_id": t.room}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tickets opens a socket by hand.
+func (t *town) tickets(ctx context.Context) error {
+	ticket, err := t.arjun().Ticket(ctx)
+	if err != nil {
+		return err
+	}
+	dial := func(query string) error {
+		conn, _, err := websocket.Dial(ctx, "ws"+host[len("http"):]+"/v1/ws"+query, &websocket.DialOptions{HTTPClient: t.web}) //nolint:bodyclose // Dial closes it
+		if err == nil {
+			_ = conn.Close(websocket.StatusNormalClosure, "")
+		}
+		return err
+	}
+	if err := dial("?ticket=" + ticket); err != nil {
+		return err
+	}
+	for _, query := range []string{"?ticket=" + ticket, "?ticket=tkt_none", ""} {
+		if dial(query) == nil {
+			return fmt.Errorf("%q opens a socket", query)
+		}
+	}
+	return nil
+}
+
+// connect opens the sockets side by side.
+func (t *town) connect(ctx context.Context) error {
+	t.listeners = map[string]*listener{}
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var errs []error
+	for name, token := range map[string]string{
+		"Arjun": t.workspace.Key, "Arjun's phone": t.workspace.Key, "Priya": t.priya.Key, "Scout": t.scout.Token, "Ledger": t.ledger.Token,
+	} {
+		all.Go(func() {
+			l, err := listen(ctx, t.web, name, token, nil)
+			mu.Lock()
+			defer mu.Unlock()
+			t.listeners[name], errs = l, append(errs, err)
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// say writes a message over a socket.
+func (t *town) say(ctx context.Context, from, key, text string, to ...string) (protocol.Ack, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return t.listeners[from].Post(ctx, client.Draft{Key: key, SpaceID: t.room, Data: &protocol.MessagePost{Text: text, To: protocol.To{IDs: to}}})
+}
+
+// all waits until each of the sockets was sent an event, and checks what it came as.
+func (t *town) all(ctx context.Context, seq int64, types map[string]string) error {
+	for name, l := range t.listeners {
+		e, err := l.await(ctx, seq)
+		if err != nil {
+			return err
+		}
+		want := types[name]
+		if want == "" {
+			want = "message.post"
+		}
+		if e.Type != want {
+			return fmt.Errorf("%s was sent %d as %s, want %s", name, seq, e.Type, want)
+		}
+	}
+	return nil
+}
+
+const theQuestion = "Scout, what is new?"
+
+func (t *town) write(ctx context.Context) error {
+	first, err := t.say(ctx, "Priya", "one", theQuestion, t.scout.AgentID)
+	if err != nil {
+		return err
+	}
+	again, err := t.say(ctx, "Priya", "one", theQuestion, t.scout.AgentID)
+	if err != nil {
+		return err
+	}
+	if first.Duplicate || !again.Duplicate || first.Seq != again.Seq {
+		return fmt.Errorf("acked %+v, then %+v", first, again)
+	}
+	if err := t.all(ctx, first.Seq, map[string]string{"Scout": "message.new", "Ledger": "message.overheard"}); err != nil {
+		return err
+	}
+	next, err := t.say(ctx, "Arjun", "two", "And all of you?", t.scout.AgentID, t.ledger.AgentID)
+	if err != nil {
+		return err
+	}
+	if err := t.all(ctx, next.Seq, map[string]string{"Scout": "message.new", "Ledger": "message.new"}); err != nil {
+		return err
+	}
+	for name, l := range t.listeners {
+		if n := l.Repeats(); n != 0 {
+			return fmt.Errorf("%s was sent %d events twice", name, n)
+		}
+	}
+	return nil
+}
+
+func (t *town) answer(ctx context.Context) error {
+	ack, err := t.say(ctx, "Scout", "three", "Nothing.")
+	if err != nil {
+		return err
+	}
+	if err := t.all(ctx, ack.Seq, map[string]string{"Ledger": "message.overheard"}); err != nil {
+		return err
+	}
+	_, err = t.listeners["Scout"].Post(ctx, client.Draft{Key: "four", SpaceID: t.room, Data: &protocol.SpaceRenamed{Title: "Mine"}})
+	return refused(err, protocol.Forbidden)
+}
