@@ -135,7 +135,7 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if h.socket.g.cfg.Faithful {
 		guard := &frameGuard{Conn: conn, over: h.socket.frameTooLarge}
 		// The answer is on its way already, and the first byte of what follows it may have been read.
-		begun, _ := rw.Reader.Peek(rw.Reader.Buffered())
+		begun, _ := rw.Peek(rw.Reader.Buffered())
 		guard.watch(begun)
 		conn = guard
 	}
