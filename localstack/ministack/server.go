@@ -42,7 +42,7 @@ func startServer(ctx context.Context, program, log string) (*server, error) {
 	s.cmd = exec.Command(program)
 	s.cmd.Stdout, s.cmd.Stderr = out, out
 	s.cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir,
+		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "STATE_DIR=" + dir,
 		"BIND_HOST=127.0.0.1", "GATEWAY_PORT=" + port, "LOG_LEVEL=INFO",
 		"AWS_ENDPOINT_URL=" + s.url, // what the functions are given: this server is all of AWS to them
 		"MINISTACK_REGION=" + region, "IOT_MTLS_ENABLED=0", "SFTP_ENABLED=0",
