@@ -65,11 +65,11 @@ func (c *Client) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		c.state(Lost, err)
 		var refusal *permanentError
 		if errors.As(err, &refusal) {
 			return refusal.err
 		}
+		c.state(Lost, err)
 		if progress {
 			tries = 0
 		}

@@ -115,6 +115,16 @@ func TestOpens(t *testing.T) {
 	p.expectSubscribe(0)
 }
 
+// Sockets may have a host of their own, with a path of its own.
+func TestSocketURL(t *testing.T) {
+	f := newFake(t)
+	start(t, f, func(c *Config) { c.SocketURL = "ws" + strings.TrimPrefix(f.url, "http") + "/prod" })
+	f.greeted().expectSubscribe(0)
+	if at := f.upgraded.Load(); at != "/prod" {
+		t.Errorf("the socket was opened at %v", at)
+	}
+}
+
 func TestStartsFromNowAtTheHead(t *testing.T) {
 	f := newFake(t)
 	f.head.Store(41)
@@ -310,6 +320,9 @@ func TestRunEndsOnARefusalForGood(t *testing.T) {
 		var e *protocol.Error
 		if err := await(t, h.ended); !errors.As(err, &e) || e.Code != protocol.Unauthorized {
 			t.Fatalf("got %v", err)
+		}
+		if len(h.states) > 0 {
+			t.Errorf("it is said to be %s, as if another try were made", <-h.states)
 		}
 		if got := await(t, a); !errors.Is(got.err, ErrStopped) {
 			t.Fatalf("got %v", got.err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -11,10 +12,13 @@ import (
 	"github.com/chipschat/chips-aws/shared/protocol"
 )
 
-// Config is what a Client is made of; only URL and Credential are needed.
+// Config is what a Client is made of; only URL and Credential are needed, and SocketURL where sockets have a host of their own.
 type Config struct {
 	// URL is where Chips is: http://127.0.0.1:8787 or https://HOST, without /v1.
 	URL string
+	// SocketURL is where sockets are opened, whole: wss://ID.execute-api.REGION.amazonaws.com/prod. It is URL with ws for http and /v1/ws
+	// behind it when "".
+	SocketURL string
 	// Credential signs the requests; see Bearer.
 	Credential Credential
 	// Name and Version are what the client calls itself in its hello.
@@ -62,7 +66,7 @@ type State string
 const (
 	Open       State = "open"       // hello was answered
 	Subscribed State = "subscribed" // what was unanswered has been sent again, and the stream was asked for
-	Lost       State = "lost"       // the socket, or the try to open one, ended
+	Lost       State = "lost"       // the socket, or the try to open one, ended, and another will be tried
 )
 
 func (c Config) withDefaults() Config {
@@ -75,6 +79,7 @@ func (c Config) withDefaults() Config {
 	if c.Version == "" {
 		c.Version = "0.1.0"
 	}
+	c.SocketURL = cmp.Or(c.SocketURL, "ws"+strings.TrimPrefix(c.URL, "http")+"/v1/ws")
 	c.MaxUnanswered = cmp.Or(c.MaxUnanswered, 1000)
 	c.Idle = cmp.Or(c.Idle, 75*time.Second)
 	c.AnswerWait = cmp.Or(c.AnswerWait, 30*time.Second)

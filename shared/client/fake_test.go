@@ -32,6 +32,8 @@ type fakeServer struct {
 	posted  chan string
 	post    func(w http.ResponseWriter)
 	tickets atomic.Int64
+	// upgraded is the path of the last upgrade.
+	upgraded atomic.Value
 }
 
 func newFake(t *testing.T) *fakeServer {
@@ -56,10 +58,11 @@ func newFake(t *testing.T) *fakeServer {
 		f.posted <- string(b)
 		f.post(w)
 	})
-	mux.HandleFunc("GET /v1/ws", func(w http.ResponseWriter, r *http.Request) {
+	upgrade := func(w http.ResponseWriter, r *http.Request) {
 		if want := fmt.Sprintf("tkt-%d", f.tickets.Load()); r.URL.Query().Get("ticket") != want || r.Header.Get("Authorization") != "" {
 			t.Errorf("upgrade with ticket %q, want %q", r.URL.Query().Get("ticket"), want)
 		}
+		f.upgraded.Store(r.URL.Path)
 		conn, err := websocket.Accept(w, r, nil)
 		if err != nil {
 			return
@@ -68,7 +71,9 @@ func newFake(t *testing.T) *fakeServer {
 		p := &peer{t: t, conn: conn, ended: make(chan struct{})}
 		f.sockets <- p
 		<-p.ended
-	})
+	}
+	mux.HandleFunc("GET /v1/ws", upgrade)
+	mux.HandleFunc("GET /prod", upgrade)
 	srv := httptest.NewServer(mux)
 	f.url = srv.URL
 	t.Cleanup(srv.Close)

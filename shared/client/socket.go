@@ -94,7 +94,7 @@ func (c *Client) dial(ctx context.Context, heard func()) (*websocket.Conn, error
 	if err != nil {
 		return nil, forGood(fmt.Errorf("get a ticket: %w", err))
 	}
-	target := "ws" + strings.TrimPrefix(c.cfg.URL, "http") + "/v1/ws?ticket=" + url.QueryEscape(ticket)
+	target := c.cfg.SocketURL + "?ticket=" + url.QueryEscape(ticket)
 	conn, _, err := websocket.Dial(ctx, target, &websocket.DialOptions{ //nolint:bodyclose // Dial closes it
 		HTTPClient:     c.cfg.HTTP,
 		OnPingReceived: func(context.Context, []byte) bool { heard(); return true },
