@@ -46,7 +46,7 @@ func run(ctx context.Context) error {
 		Push:      push,
 		Replays:   replays,
 		Limits:    session.Limits{EventsPerFrame: set.EventsPerFrame},
-		Server:    protocol.Server{Name: "chips", Version: settings.Version()},
+		Server:    protocol.Server{Name: settings.ServerName, Version: settings.Version()},
 		Unordered: true,
 		Now:       time.Now,
 		Log:       slog.Default(),

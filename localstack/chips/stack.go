@@ -59,7 +59,7 @@ func newStack(table *embedded.Table, set settings.Settings, adminToken, mode str
 	s.sessions = session.New(session.Config{
 		Engine: workspaces, Rows: table, Push: s.gateway, Replays: s, Credentials: credentials,
 		Limits:    session.Limits{EventsPerFrame: set.EventsPerFrame},
-		Server:    protocol.Server{Name: "chipsd", Version: settings.Version()},
+		Server:    protocol.Server{Name: settings.ServerName, Version: settings.Version()},
 		Unordered: mode == "shuffled", Now: time.Now, Log: log,
 	})
 	s.fanout = fanout.New(fanout.Config{

@@ -139,6 +139,9 @@ func set(field any, value string) error {
 	return nil
 }
 
+// ServerName is what the server calls itself in its hello.
+const ServerName = "chipsd"
+
 // Version is the program's version as the Go toolchain stamped it: a tag, a commit, or "(devel)".
 func Version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
