@@ -55,6 +55,9 @@ func (a *api) registerAgent(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if in.Key == "" {
+		return nil, missing("key")
+	}
 	id := c.params[protocol.PrefixHarness]
 	out, err := a.do(c, workspace.Draft(&workspace.AgentDraft{HarnessID: id, Key: in.Key, Name: in.Name, Lead: in.Lead, State: in.State}))
 	if err != nil {

@@ -24,7 +24,7 @@ type result struct {
 type nothing struct{}
 
 // respond writes a result and answers its status.
-func (a *api) respond(w http.ResponseWriter, res result) int {
+func (a *api) respond(w http.ResponseWriter, r *http.Request, res result) int {
 	if _, empty := res.value.(nothing); empty {
 		w.WriteHeader(http.StatusNoContent)
 		return http.StatusNoContent
@@ -47,6 +47,9 @@ func (a *api) respond(w http.ResponseWriter, res result) int {
 	// Answers hold secrets shown once, and what a caller may see changes.
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
+	if r.Method == http.MethodHead {
+		return status
+	}
 	_, _ = w.Write(body) // the caller is gone: there is nobody to tell
 	return status
 }

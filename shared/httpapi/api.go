@@ -79,7 +79,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Request-Id", id)
 	a.allowOrigin(w.Header(), r.Header.Get("Origin"))
 	c := &call{ctx: r.Context(), r: r}
-	status := a.respond(w, a.answer(c, w, id))
+	status := a.respond(w, r, a.answer(c, w, id))
 	route := ""
 	if c.route != nil {
 		route = c.route.pattern

@@ -164,6 +164,7 @@ func TestLimits(t *testing.T) {
 		{w.arjun.client, "PUT", hr + "/budget", J{"limit_usd": 1_000_001}, "limit_usd"},
 		{w.arjun.client, "PUT", hr + "/budget", `{"limit_usd":"NaN"}`, "limit_usd"},
 		{w.scout.client, "PUT", hr + "/status", J{"status": "splendid"}, "status"},
+		{w.scout.client, "POST", hr + "/agents", J{}, "key is missing"},
 		{w.scout.client, "POST", hr + "/agents", J{"name": "A"}, "key"},
 		{w.scout.client, "POST", hr + "/agents", J{"key": strings.Repeat("k", 256), "name": "A"}, "key"},
 		{w.scout.client, "POST", hr + "/agents", J{"key": "k"}, "name"},

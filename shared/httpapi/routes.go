@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 
@@ -89,8 +90,11 @@ func (a *api) table() []route {
 	}
 }
 
-// match finds the route of a method and a path. methods are those that the path takes, none for a path that is no route's.
+// match finds the route of a method and a path; HEAD is GET's. methods are those that the path takes, none for a path that is no route's.
 func (a *api) match(method, path string) (found *route, methods []string, params map[string]string) {
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
 	for i := range a.routes {
 		p, ok := fits(a.routes[i].pattern, path)
 		if !ok {

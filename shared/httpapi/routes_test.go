@@ -249,6 +249,23 @@ func (c tried) refusals(t *testing.T, w *world, who callers, target string, b an
 	}
 }
 
+// HEAD is GET without a body, wherever there is a GET.
+func TestHead(t *testing.T) {
+	w := newWorld(t)
+	for _, target := range []string{"/v1/health", "/v1/events?since=0", "/v1/spaces/" + w.room} {
+		get, head := w.arjun.do("GET", target, nil), w.arjun.do("HEAD", target, nil)
+		if head.status != http.StatusOK || len(head.body) > 0 || head.header.Get("Content-Length") != get.header.Get("Content-Length") {
+			t.Errorf("HEAD %s answers %v with %v; GET has %v", target, head, head.header, get.header)
+		}
+	}
+	if r := w.nobody.do("HEAD", "/v1/events", nil); r.status != http.StatusUnauthorized || len(r.body) > 0 {
+		t.Errorf("HEAD without a credential answers %v", r)
+	}
+	if r := w.arjun.do("HEAD", "/v1/people", nil); r.status != http.StatusMethodNotAllowed {
+		t.Errorf("HEAD of a route that has no GET answers %v", r)
+	}
+}
+
 func TestUnknownRoutesAndMethods(t *testing.T) {
 	w := newWorld(t)
 	for _, target := range []string{"/", "/v1", "/v1/", "/v1/nope", "/v1/health/", "//v1/health", "/v1/people/", "/v1/people//pairing-codes", "/V1/health", "/v1/spaces/a/b/c/d"} {
