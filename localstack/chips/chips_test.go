@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -132,6 +133,12 @@ func TestDemoListenAndSend(t *testing.T) {
 	s.await()
 	if ack := run("send", "--data", data, "--idempotency-key", "k1", "hello, Echo"); !strings.Contains(ack, `"duplicate":true`) {
 		t.Errorf("ack of a repeat is %s", ack)
+	} else if !strings.Contains(ack, "posted before") {
+		t.Errorf("a repeat says %s", ack)
+	}
+	out, err := command(t, nil, "send", "--data", data, "--idempotency-key", "k1", "something else").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "nothing was posted") {
+		t.Errorf("another message under a key: %v: %s", err, out)
 	}
 	run("send", "--data", data, "still here?")
 	eventually(t, "the second echo", func() bool { return strings.Contains(heard.String(), "You said: still here?") })
@@ -143,12 +150,35 @@ func TestDemoListenAndSend(t *testing.T) {
 			t.Errorf("printed %q, which is no JSON", line)
 		}
 	}
+	listens(t, "is past the log's end (", "--data", data, "--since", "5000")
+	listens(t, `"text":"hello, Echo"`, "--data", data, "--since", "0", "--socket-url", "ws"+strings.TrimPrefix(url, "http")+"/v1/ws")
+	out, err = command(t, nil, "listen", "--url", url, "--key", "nobody's").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "unauthorized") || strings.Contains(string(out), "trying again") {
+		t.Errorf("listen with a bad key: %v: %s", err, out)
+	}
+	second, err := command(t, nil, "serve", "--data", t.TempDir(), "--addr", strings.TrimPrefix(url, "http://")).CombinedOutput()
+	if err == nil || !strings.Contains(string(second), "--addr 127.0.0.1:0") {
+		t.Errorf("a port that is taken: %v: %s", err, second)
+	}
 	if err := listen.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
 	if err := listen.Wait(); err != nil {
 		t.Errorf("listen ended with %v", err)
 	}
+}
+
+// listens waits until chips listen has said something, on whichever output.
+func listens(t *testing.T, what string, args ...string) {
+	t.Helper()
+	heard := &text{}
+	listen := command(t, nil, append([]string{"listen"}, args...)...)
+	listen.Stdout, listen.Stderr = heard, heard
+	if err := listen.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listen.Process.Kill(); _ = listen.Wait() }()
+	eventually(t, what, func() bool { return strings.Contains(heard.String(), what) })
 }
 
 // Whoever takes the log away, to begin anew, gets a new demo; a token's file without a token is as none.
@@ -182,12 +212,19 @@ func TestTheProgramTeaches(t *testing.T) {
 	}{
 		{[]string{"--help"}, `chips send "hello, Echo"`, false},
 		{[]string{"serve", "--help"}, "CHIPS_TICKET_TTL_MS", false},
+		{[]string{"--version"}, "protocol 1", false},
+		{nil, "see chips --help", true},
+		{[]string{"send"}, "see chips send --help", true},
+		{[]string{"listen", "--since=-1"}, "since -1 is below 0", true},
+		{[]string{"listen", "--url", "ftp://HOST", "--key", "k"}, "http://HOST or https://HOST", true},
+		{[]string{"send", "--url", "HOST", "--key", "k", "x"}, "http://HOST or https://HOST", true},
+		{[]string{"send", "--url", "http://HOST", "--socket-url", "HOST/prod", "--key", "k", "x"}, "--socket-url", true},
 		{[]string{"listen", "--help"}, "--since 0", false},
 		{[]string{"send", "--help"}, "--room", false},
 		{[]string{"version"}, "protocol 1", false},
 		{[]string{"send", "--data", t.TempDir(), "x"}, "run chips serve --demo", true},
 		{[]string{"serve", "--data", t.TempDir(), "--addr", "nowhere"}, "nowhere", true},
-		{[]string{"send", "--url", "http://127.0.0.1:1", "--key", "k", "--room", "r", "--wait", "300ms", "x"}, "no answer within 300ms", true},
+		{[]string{"send", "--url", "http://127.0.0.1:1", "--key", "k", "--room", "r", "--wait", "300ms", "x"}, "never reached the server within 300ms", true},
 	} {
 		out, err := command(t, nil, c.args...).CombinedOutput()
 		if !strings.Contains(string(out), c.says) || (err != nil) != c.fail {
@@ -197,5 +234,13 @@ func TestTheProgramTeaches(t *testing.T) {
 	out, err := command(t, []string{"CHIPS_PING_MS=soon"}, "serve", "--data", t.TempDir()).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "CHIPS_PING_MS") {
 		t.Errorf("a bad setting: %v: %s", err, out)
+	}
+	none := filepath.Join(t.TempDir(), "none")
+	out, err = command(t, []string{"CHIPS_PERSON_KEYS=0"}, "serve", "--demo", "--data", none).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "CHIPS_PERSON_KEYS") {
+		t.Errorf("a demo without people's keys: %v: %s", err, out)
+	}
+	if _, err := os.Stat(none); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it was refused, and its folder was made: %v", err)
 	}
 }

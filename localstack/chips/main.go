@@ -33,6 +33,8 @@ type commands struct {
 	Listen  listenCommand  `cmd:"" help:"Print what happens, one JSON line an event."`
 	Send    sendCommand    `cmd:"" help:"Post a message in a room."`
 	Version versionCommand `cmd:"" help:"Print the version."`
+
+	VersionFlag kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
 // terminal is where a command writes for people.
@@ -42,19 +44,36 @@ type versionCommand struct{}
 
 // Run prints the program's version and the protocol's.
 func (versionCommand) Run(t *terminal) error {
-	_, err := fmt.Fprintf(t.out, "chips %s, protocol %d\n", settings.Version(), protocol.Version)
+	_, err := fmt.Fprintln(t.out, versions())
 	return err
+}
+
+func versions() string {
+	return fmt.Sprintf("chips %s, protocol %d", settings.Version(), protocol.Version)
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var c commands
-	k := kong.Parse(&c, kong.Name("chips"), kong.Description(description), kong.UsageOnError(),
+	parser := kong.Must(&c, kong.Name("chips"), kong.Description(description), kong.Vars{"version": versions()},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(&terminal{os.Stdout, os.Stderr}))
+	k, err := parser.Parse(os.Args[1:])
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "chips: %v; see %s --help\n", err, asked(err))
+		os.Exit(2)
+	}
 	if err := k.Run(); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintf(os.Stderr, "chips: %v\n", err)
 		os.Exit(1)
 	}
+}
+
+// asked is the command that a usage error is about, as far as it was understood.
+func asked(err error) string {
+	if parsing, ok := errors.AsType[*kong.ParseError](err); ok && parsing.Context.Selected() != nil {
+		return parsing.Context.Selected().FullPath()
+	}
+	return "chips"
 }

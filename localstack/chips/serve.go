@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/chipschat/chips-aws/shared/embedded"
@@ -38,12 +39,17 @@ the data folder. With it, by hand:
 
 answers the owner's key, with which people, rooms and harnesses are made.
 
-Every wait and limit has a name in the environment, with its default:
-  CHIPS_TICKET_TTL_MS 30000      CHIPS_PING_MS 20000          CHIPS_SILENT_MS 60000
-  CHIPS_BACKLOG_FRAMES 1000      CHIPS_EVENTS_PER_FRAME 500   CHIPS_ACCEPT_URL_TOKEN 1
-  CHIPS_PERSON_KEYS 1            FORK_WAIT_MS 60000           NEW_AGENT_WAIT_MS 60000
-  CHIPS_RESTART_WAIT_MS 180000   CHIPS_LEAD_IDLE_MS 20000     CHIPS_TURN_QUIET_MS 600000
-  CHIPS_MANAGED_WAIT_MS 60000    CHIPS_ATTACHMENT_URL_MS 600000`
+What the environment sets, with its default:
+  CHIPS_TICKET_TTL_MS=30000    how long a socket ticket is good
+  CHIPS_PING_MS=20000          between two pings of a socket
+  CHIPS_SILENT_MS=60000        silence after which a socket is closed
+  CHIPS_BACKLOG_FRAMES=1000    frames a socket may be behind before it is closed
+  CHIPS_EVENTS_PER_FRAME=500   events in one frame, 500 at most
+  CHIPS_ACCEPT_URL_TOKEN=1     a token in the socket's URL is taken; 0: only tickets
+  CHIPS_PERSON_KEYS=1          a person's key is taken as a bearer token
+  CHIPS_ALLOWED_ORIGINS=       web origins that may read answers, by commas; none: any
+The waits of the protocol that have no use yet (forks, restarts, leads, turns,
+managed changes, attachments) are read and checked, and kept for what comes.`
 }
 
 // stopWait is how long an orderly end may take.
@@ -59,6 +65,9 @@ func (c *serveCommand) Run(ctx context.Context, t *terminal) error {
 	set, err := settings.FromEnv(localEnv)
 	if err != nil {
 		return err
+	}
+	if c.Demo && !set.PersonKeys {
+		return errors.New("CHIPS_PERSON_KEYS is off, and the demo needs a key for you")
 	}
 	folder, err := openFolder(c.Data)
 	if err != nil {
@@ -76,6 +85,9 @@ func (c *serveCommand) Run(ctx context.Context, t *terminal) error {
 		return errors.Join(err, table.Close())
 	}
 	listener, err := net.Listen("tcp", c.Addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		err = fmt.Errorf("%w; another port: --addr 127.0.0.1:0", err)
+	}
 	if err != nil {
 		return errors.Join(err, table.Close())
 	}

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -17,13 +21,33 @@ import (
 
 // who is the server a command talks to, and as whom.
 type who struct {
-	URL  string `help:"The server; the demo's when left out." env:"CHIPS_URL"`
-	Key  string `help:"A person's key or a harness's token; yours in the demo when left out." env:"CHIPS_KEY"`
-	Data string `help:"The data folder that the demo is in." env:"CHIPS_DATA" default:".chips" type:"path"`
+	URL       string `help:"The server; the demo's when left out." env:"CHIPS_URL"`
+	SocketURL string `name:"socket-url" help:"Where sockets are opened, whole, where it is not /v1/ws of the server: wss://HOST/prod." env:"CHIPS_SOCKET_URL"`
+	Key       string `help:"A person's key or a harness's token; yours in the demo when left out." env:"CHIPS_KEY"`
+	Data      string `help:"The data folder that the demo is in." env:"CHIPS_DATA" default:".chips" type:"path"`
 }
 
 // find fills in from the demo what was not given, and answers the demo's room where it is the demo.
 func (w *who) find() (room string, err error) {
+	if room, err = w.fill(); err != nil {
+		return "", err
+	}
+	if !isURL(w.URL, "http", "https") {
+		return "", fmt.Errorf("the server is given as http://HOST or https://HOST, not %q", w.URL)
+	}
+	if w.SocketURL != "" && !isURL(w.SocketURL, "ws", "wss") {
+		return "", fmt.Errorf("--socket-url is ws://HOST/PATH or wss://HOST/PATH, not %q", w.SocketURL)
+	}
+	w.URL = strings.TrimRight(w.URL, "/")
+	return room, nil
+}
+
+func isURL(s string, schemes ...string) bool {
+	u, err := url.Parse(s)
+	return err == nil && u.Host != "" && slices.Contains(schemes, u.Scheme)
+}
+
+func (w *who) fill() (room string, err error) {
 	if w.URL != "" && w.Key != "" {
 		return "", nil
 	}
@@ -56,33 +80,67 @@ func (listenCommand) Help() string {
   chips listen                             from now on
   chips listen --since 0                   everything in your rooms, then what comes
   chips listen | jq -r 'select(.type == "message.post") | .text'
-  chips listen --url https://HOST --key "$CHIPS_HARNESS_TOKEN"   as a harness`
+  chips listen --url https://HOST --key "$CHIPS_HARNESS_TOKEN"   as a harness
+  chips listen --url "$HttpUrl" --socket-url "$WebSocketUrl" --key "$KEY"
+                                           on AWS, by the outputs of its stack`
 }
 
 // Run prints events until ctx ends.
 func (c *listenCommand) Run(ctx context.Context, t *terminal) error {
+	if c.Since != nil && *c.Since < 0 {
+		return fmt.Errorf("since %d is below 0, where the log begins", *c.Since)
+	}
 	if _, err := c.find(); err != nil {
 		return err
 	}
-	return client.New(client.Config{
-		URL: c.URL, Credential: client.Bearer(c.Key), Name: "chips-listen", Since: c.Since,
+	line := &line{t: t}
+	conn := client.New(client.Config{
+		URL: c.URL, SocketURL: c.SocketURL, Credential: client.Bearer(c.Key), Name: "chips-listen", Since: c.Since,
 		OnEvent: func(_ context.Context, e client.Event) { fmt.Fprintf(t.out, "%s\n", e.Raw) },
-		OnState: tell(t),
-	}).Run(ctx)
+		OnState: line.tell,
+	})
+	if c.Since != nil {
+		line.opened = func() { go warnBeyond(ctx, t, conn.API, *c.Since) }
+	}
+	return conn.Run(ctx)
+}
+
+// warnBeyond says where since is past the log's end: nothing comes until the log has got there.
+func warnBeyond(ctx context.Context, t *terminal, api client.API, since int64) {
+	page, err := api.Events(ctx, client.EventsQuery{Since: since, Limit: 1})
+	if err == nil && page.LastSeq < since {
+		fmt.Fprintf(t.err, "chips: since %d is past the log's end (%d)\n", since, page.LastSeq)
+	}
+}
+
+// line is the connection as the person at the terminal is told of it.
+type line struct {
+	t      *terminal
+	opened func() // called the first time
+	once   bool   // it was open once
+	lost   bool
+	why    error // why it was lost last
 }
 
 // tell says on standard error when the connection is lost, and when it is back.
-func tell(t *terminal) func(client.State, error) {
-	lost := false
-	return func(s client.State, err error) {
-		switch {
-		case s == client.Lost && !lost:
-			lost = true
-			fmt.Fprintf(t.err, "chips: not connected, trying again: %v\n", err)
-		case s == client.Subscribed && lost:
-			lost = false
-			fmt.Fprintln(t.err, "chips: connected")
+func (l *line) tell(s client.State, err error) {
+	switch s {
+	case client.Open:
+		if !l.once && l.opened != nil {
+			l.opened()
 		}
+		l.once = true
+	case client.Lost:
+		l.why = err
+		if !l.lost {
+			fmt.Fprintf(l.t.err, "chips: not connected, trying again: %v\n", err)
+		}
+		l.lost = true
+	case client.Subscribed:
+		if l.lost {
+			fmt.Fprintln(l.t.err, "chips: connected")
+		}
+		l.lost = false
 	}
 }
 
@@ -115,7 +173,10 @@ func (c *sendCommand) Run(ctx context.Context, t *terminal) error {
 	if c.Room == "" {
 		c.Room = room
 	}
-	conn := client.New(client.Config{URL: c.URL, Credential: client.Bearer(c.Key), Name: "chips-send", WriteOnly: true, OnState: tell(t)})
+	line := &line{t: t}
+	conn := client.New(client.Config{
+		URL: c.URL, SocketURL: c.SocketURL, Credential: client.Bearer(c.Key), Name: "chips-send", WriteOnly: true, OnState: line.tell,
+	})
 	if c.Room == "" {
 		if c.Room, err = onlyRoom(ctx, conn.API); err != nil {
 			return err
@@ -128,6 +189,9 @@ func (c *sendCommand) Run(ctx context.Context, t *terminal) error {
 	if stopped := <-ended; errors.Is(err, client.ErrStopped) {
 		err = stopped
 	}
+	if errors.Is(err, context.DeadlineExceeded) && !line.once {
+		return fmt.Errorf("never reached the server within %v, so nothing was posted: %w", c.Wait, cmp.Or(line.why, err))
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("no answer within %v: the message may or may not have landed", c.Wait)
 	}
@@ -138,8 +202,16 @@ func (c *sendCommand) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(t.out, "%s\n", b)
-	return err
+	if _, err = fmt.Fprintf(t.out, "%s\n", b); err != nil {
+		return err
+	}
+	switch {
+	case ack.Duplicate && ack.Differs:
+		return fmt.Errorf("the key %q was used for another message before (seq %d), and nothing was posted", ack.IdempotencyKey, ack.Seq)
+	case ack.Duplicate && c.Key_ != "":
+		fmt.Fprintf(t.err, "chips: posted before (seq %d)\n", ack.Seq)
+	}
+	return nil
 }
 
 // onlyRoom is the room the caller is in, if there is one and no more.
