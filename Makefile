@@ -4,7 +4,6 @@ SHELL := bash
 .DELETE_ON_ERROR:
 
 BIN       := $(CURDIR)/.bin
-VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUNCTIONS := $(notdir $(patsubst %/main.go,%,$(wildcard functions/*/main.go)))
 PKGS      ?= ./...
 

@@ -15,8 +15,8 @@
 // A range found claimed and not done, by anybody but ourselves, was cut short: what was sent of it is unknown, and who claimed it may be
 // slow and not dead. So the live connections it was for are closed, and those whose live subscription a second subscribe has just
 // replaced, since it may still be sending to them; they resume by since. The same goes for one push whose outcome is unknown. So nothing
-// is sent twice and nothing is missed. TestFanoutModel takes this through random interleavings with crashes, as models/fanout.py did on
-// paper: a cursor written after sending sends twice, and one written before, without the cut, loses.
+// is sent twice and nothing is missed. TestFanoutModel takes this through random interleavings with crashes: a cursor written after
+// sending sends twice, and one written before, without the cut, loses.
 //
 // With no live connection below n there is nothing to send, nothing is folded and the cursor stays: whoever is live later was brought
 // to n by a replay, since its row was either marked in step 1 or written after the log had reached n.

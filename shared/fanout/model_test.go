@@ -21,7 +21,7 @@ import (
 	"github.com/chipschat/chips-aws/shared/workspace"
 )
 
-// The model is models/fanout.py on the real code: writers append, rings come at least once, in any order, with more or less of the log;
+// The model runs the real code: writers append, rings come at least once, in any order, with more or less of the log;
 // fan-out and replays die half-way; pushes are throttled, lost, or delivered with their answer lost; rows fail in every way; clients
 // subscribe, subscribe again on the same socket, drop and come back with since. Every event of the log is for every client, so whatever
 // happens each must see the log in order, from where it said, without a hole and nothing twice.

@@ -19,7 +19,7 @@
 //  4. Having sent all up to c, it writes {live, live_from c} if behind is at most c, else it reads on.
 //  5. Fan-out sends a live row what is above its live_from.
 //
-// models/fanout.py walks through these steps in every order; TestFanoutModel of package fanout does so with this code. A flip in a
+// TestFanoutModel of package fanout walks through these steps in random orders, with this code. A flip in a
 // transaction with "nothing is at c+1" was turned down: it costs more, and it loses to every append in a busy workspace.
 //
 // A second subscribe on a socket replaces the first. What of the first may still be on its way, a part that a run is sending or a range
