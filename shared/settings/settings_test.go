@@ -12,12 +12,20 @@ func env(pairs map[string]string) func(string) string {
 	return func(name string) string { return pairs[name] }
 }
 
-func TestNothingSetIsTheDefault(t *testing.T) {
+// What nothing sets is what the documents say: the numbers as they are written there.
+// covers: KEEP-7, TKT-7, SUB-7
+func TestNothingSetIsAsTheDocumentsSay(t *testing.T) {
 	got, err := FromEnv(env(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Default(), got); diff != "" {
+	want := Settings{
+		TicketTTL: 30_000 * time.Millisecond, Ping: 20_000 * time.Millisecond, Silent: 60_000 * time.Millisecond,
+		LeadIdle: 20_000 * time.Millisecond, TurnQuiet: 600_000 * time.Millisecond, ForkWait: 60_000 * time.Millisecond,
+		NewAgentWait: 60_000 * time.Millisecond, RestartWait: 180_000 * time.Millisecond, ManagedWait: 60_000 * time.Millisecond,
+		AttachmentURL: 600_000 * time.Millisecond, BacklogFrames: 1000, EventsPerFrame: 500, AcceptURLToken: true,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
