@@ -50,7 +50,7 @@ var table = map[string]row{
 	// adapters
 	"shared/embedded":          {"protocol engine", "context os"},
 	"shared/dynamo":            {"protocol engine", "context aws lambda"},
-	"shared/dynamo/dynamotest": {"dynamo", "context aws os"},
+	"shared/dynamo/dynamotest": {"dynamo", "context net aws os"},
 	"shared/apigw":             {"protocol workspace engine auth session fanout httpapi", "context net aws lambda"},
 
 	// the suite every adapter of a port runs, and the client of the protocol

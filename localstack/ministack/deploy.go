@@ -55,7 +55,6 @@ func deploy(ctx context.Context, cfg aws.Config, template, folder string) (*stac
 	_, err = cfn.CreateStack(ctx, &cloudformation.CreateStackInput{
 		StackName: aws.String(stackName), TemplateBody: &template,
 		Capabilities: []cfntypes.Capability{cfntypes.CapabilityCapabilityIam, cfntypes.CapabilityCapabilityAutoExpand},
-		Parameters:   []cfntypes.Parameter{{ParameterKey: aws.String("PersonKeys"), ParameterValue: aws.String("1")}},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create the stack: %w", err)

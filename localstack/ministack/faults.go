@@ -80,12 +80,16 @@ func (t *town) sweep(ctx context.Context) error {
 
 // poison spoils the log of another workspace, and then writes in this one.
 func (t *town) poison(ctx context.Context) error {
-	other, err := t.as(t.stack.adminToken).CreateWorkspace(ctx, "Spoilt", "Mallory")
+	other, err := t.as(client.Bearer(t.stack.adminToken)).CreateWorkspace(ctx, "Spoilt", "Mallory")
 	if err != nil {
 		return err
 	}
 	t.spoilt = other.WorkspaceID
-	page, err := t.as(other.Key).Events(ctx, client.EventsQuery{Since: 1 << 50})
+	mallory, err := t.pair(ctx, other.PairingCode)
+	if err != nil {
+		return err
+	}
+	page, err := t.as(mallory).Events(ctx, client.EventsQuery{Since: 1 << 50})
 	if err != nil {
 		return err
 	}
@@ -141,7 +145,7 @@ func (t *town) revoke(ctx context.Context) error {
 		change, lost := l.change, l.lost
 		l.mu.Unlock()
 		if lost != nil {
-			_, err := t.as(t.ledger.Token).Ticket(ctx)
+			_, err := t.as(client.Bearer(t.ledger.Token)).Ticket(ctx)
 			return refused(err, protocol.Unauthorized)
 		}
 		select {

@@ -27,12 +27,12 @@ type listener struct {
 }
 
 // listen opens a socket that hears everything after since, nil for what comes from now on, and waits until it has asked for it.
-func listen(ctx context.Context, web *http.Client, name, token string, since *int64) (*listener, error) {
+func listen(ctx context.Context, web *http.Client, name string, who client.Credential, since *int64) (*listener, error) {
 	l := &listener{name: name, change: make(chan struct{})}
 	subscribed := make(chan struct{})
 	var once sync.Once
 	l.Client = client.New(client.Config{
-		URL: host, Credential: client.Bearer(token), Name: "e2e", Accepts: []string{"events"}, Since: since, HTTP: web,
+		URL: host, Credential: who, Name: "e2e", Accepts: []string{"events"}, Since: since, HTTP: web,
 		OnEvent: func(_ context.Context, e client.Event) { l.note(func() { l.events = append(l.events, e) }) },
 		OnState: func(s client.State, err error) {
 			switch s {

@@ -12,7 +12,7 @@ import (
 
 // logs reads what the functions logged: no fault but that of the spoilt workspace, and nothing that is nobody's to read.
 func (t *town) logs(ctx context.Context) error {
-	secrets := []string{t.stack.adminToken, t.workspace.Key, t.priya.Key, t.scout.Token, t.ledger.Token, theQuestion}
+	secrets := []string{t.stack.adminToken, t.workspace.PairingCode, t.priya.PairingCode, t.scout.Token, t.ledger.Token, theQuestion}
 	api := cloudwatchlogs.NewFromConfig(t.stack.cfg)
 	var faults []error
 	for name, group := range t.stack.ids {

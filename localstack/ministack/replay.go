@@ -21,11 +21,11 @@ func (t *town) replay(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var beginning int64
-	heard := []*listener{t.listeners["Arjun"], t.listeners["Arjun's phone"], nil, nil}
+	heard := []*listener{t.listeners["Arjun"], t.listeners["Arjun again"], nil, nil}
 	errs := make([]error, len(heard)+1)
 	var all sync.WaitGroup
 	for i := 2; i < len(heard); i++ {
-		all.Go(func() { heard[i], errs[i] = listen(ctx, t.web, fmt.Sprint("replay ", i), t.workspace.Key, &beginning) })
+		all.Go(func() { heard[i], errs[i] = listen(ctx, t.web, fmt.Sprint("replay ", i), t.asArjun, &beginning) })
 	}
 	all.Go(func() { errs[len(heard)] = t.crowd(ctx, "during", 2, 15) })
 	all.Wait()
@@ -63,7 +63,7 @@ func (t *town) crowd(ctx context.Context, name string, writers, each int) error 
 			for i := 0; i < each && errs[w] == nil; i++ {
 				text := fmt.Sprintf("%s-%d-%d", name, w, i)
 				message := map[string]string{"type": "message.post", "space_id": t.room, "text": text, "idempotency_key": text}
-				errs[w] = t.as(t.priya.Key).Do(ctx, http.MethodPost, "/v1/events", message, nil)
+				errs[w] = t.as(t.asPriya).Do(ctx, http.MethodPost, "/v1/events", message, nil)
 			}
 		})
 	}

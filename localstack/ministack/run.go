@@ -17,7 +17,7 @@ var notTried = []string{
 	"frames of one socket that overtake each other: MiniStack handles them one after the other",
 	"the limits of API Gateway (32 KB, 128 KB, 10 minutes, 2 hours) and its 429 and 413",
 	"a stream mapping's retries, bisecting, partial failures and failure queue: MiniStack stores them and does not do as they say",
-	"deadlines, which no rule has yet; people who sign as devices (they have keys here); the schedule of the sweep, every minute",
+	"deadlines, which no rule has yet; the schedule of the sweep, every minute",
 	"the rights of the roles, which are checked by a test of the template; arm64",
 }
 

@@ -24,6 +24,8 @@ type town struct {
 	priya         client.Person
 	scout, ledger client.Harness
 	room          string
+	// asArjun and asPriya sign as their devices; Chips keeps no keys of people unless it is told to.
+	asArjun, asPriya client.Credential
 
 	// spoilt is a workspace whose log cannot be read.
 	spoilt string
@@ -47,7 +49,7 @@ func talk(ctx context.Context, s *stack, url string, out io.Writer) error {
 		what string
 		do   func(context.Context) error
 	}{
-		{"a workspace by the admin token, which no other token makes; people, harnesses, a room", t.settle},
+		{"a workspace by the admin token, which no other token makes; people with devices that sign, harnesses, a room", t.settle},
 		{"a ticket opens one socket, and nothing else does", t.tickets},
 		{"five sockets say hello and subscribe", t.connect},
 		{"a write is acked, a duplicate too, and reaches every socket once; message.new and message.overheard", t.write},
@@ -68,12 +70,12 @@ func talk(ctx context.Context, s *stack, url string, out io.Writer) error {
 	return nil
 }
 
-// as is the HTTP side under a bearer credential.
-func (t *town) as(token string) client.API {
-	return client.API{URL: host, Credential: client.Bearer(token), HTTP: t.web}
+// as is the HTTP side under a credential, nil for none.
+func (t *town) as(who client.Credential) client.API {
+	return client.API{URL: host, Credential: who, HTTP: t.web}
 }
 
-func (t *town) arjun() client.API { return t.as(t.workspace.Key) }
+func (t *town) arjun() client.API { return t.as(t.asArjun) }
 
 // refused checks that an error is the refusal with a code.
 func refused(err error, code protocol.Code) error {
@@ -88,17 +90,23 @@ func refused(err error, code protocol.Code) error {
 }
 
 func (t *town) settle(ctx context.Context) (err error) {
-	if err := t.as("").Do(ctx, http.MethodGet, "/v1/health", nil, nil); err != nil {
+	if err := t.as(nil).Do(ctx, http.MethodGet, "/v1/health", nil, nil); err != nil {
 		return err
 	}
-	_, err = t.as("adm_somebody").CreateWorkspace(ctx, "Acme", "Arjun")
+	_, err = t.as(client.Bearer("adm_somebody")).CreateWorkspace(ctx, "Acme", "Arjun")
 	if err := refused(err, protocol.Unauthorized); err != nil {
 		return err
 	}
-	if t.workspace, err = t.as(t.stack.adminToken).CreateWorkspace(ctx, "Acme", "Arjun"); err != nil {
+	if t.workspace, err = t.as(client.Bearer(t.stack.adminToken)).CreateWorkspace(ctx, "Acme", "Arjun"); err != nil {
+		return err
+	}
+	if t.asArjun, err = t.pair(ctx, t.workspace.PairingCode); err != nil {
 		return err
 	}
 	if t.priya, err = t.arjun().AddPerson(ctx, "Priya", protocol.Member); err != nil {
+		return err
+	}
+	if t.asPriya, err = t.pair(ctx, t.priya.PairingCode); err != nil {
 		return err
 	}
 	if t.scout, err = t.arjun().AddHarness(ctx, "Scout"); err != nil {
@@ -148,11 +156,12 @@ func (t *town) connect(ctx context.Context) error {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	var errs []error
-	for name, token := range map[string]string{
-		"Arjun": t.workspace.Key, "Arjun's phone": t.workspace.Key, "Priya": t.priya.Key, "Scout": t.scout.Token, "Ledger": t.ledger.Token,
+	for name, who := range map[string]client.Credential{
+		"Arjun": t.asArjun, "Arjun again": t.asArjun, "Priya": t.asPriya,
+		"Scout": client.Bearer(t.scout.Token), "Ledger": client.Bearer(t.ledger.Token),
 	} {
 		all.Go(func() {
-			l, err := listen(ctx, t.web, name, token, nil)
+			l, err := listen(ctx, t.web, name, who, nil)
 			mu.Lock()
 			defer mu.Unlock()
 			t.listeners[name], errs = l, append(errs, err)
