@@ -25,6 +25,8 @@ type world struct {
 	*cloud
 	t    *testing.T
 	http *function
+	// key is the owner's.
+	key string
 	// ids takes the names in events/ to the ones made here.
 	ids []string
 }
@@ -86,7 +88,10 @@ func TestMainsTogether(t *testing.T) {
 		eventsWorkspace, opened.Workspace, eventsHarness, made.Harness, eventsToken, made.TokenID, eventsSpace, made.Space, "TOKEN", made.Token,
 	}
 
+	w.key = opened.Key
+
 	w.opensSocket(tp)
+	w.refusesWhatWasTakenBack(tp)
 	w.postsAndIsSentIt(tp)
 	w.catchesUp(tp)
 	w.doesWhatIsDue(tp)
@@ -120,6 +125,25 @@ func (w *world) opensSocket(tp template) {
 	byTicket := payload(w.t, "authorize-ticket.json", append([]string{"TICKET", ticket.Ticket}, w.ids...)...)
 	if first, second := authorize.invoke(byTicket), authorize.invoke(byTicket); first.failed || !second.failed {
 		w.t.Errorf("by a ticket: %s, then %s", first.body, second.body)
+	}
+}
+
+// refusesWhatWasTakenBack takes a token back after the authorizer let it in and before $connect: there is no socket, and no row of one.
+func (w *world) refusesWhatWasTakenBack(tp template) {
+	var second struct {
+		TokenID string `json:"token_id"`
+	}
+	tokens := "/v1/harnesses/" + w.ids[3] + "/tokens"
+	if status := w.request("POST", tokens, w.key, nil, &second); status/100 != 2 {
+		w.t.Fatalf("another token: %d", status)
+	}
+	if status := w.request("DELETE", tokens+"/"+second.TokenID, w.key, nil, &struct{}{}); status/100 != 2 {
+		w.t.Fatalf("taking it back: %d", status)
+	}
+	socket := w.start(w.t, tp, "socket")
+	late := payload(w.t, "socket-connect.json", append([]string{eventsToken, second.TokenID}, w.ids...)...)
+	if a := socket.invoke(late); a.failed || !strings.Contains(string(a.body), `"statusCode":401`) {
+		w.t.Errorf("a credential that was taken back connects: %s", a.body)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/chipschat/chips-aws/shared/apigw"
+	"github.com/chipschat/chips-aws/shared/auth"
 	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/protocol"
@@ -41,15 +42,16 @@ func run(ctx context.Context) error {
 	push := apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT"))
 	replays := apigw.NewReplays(cfg, os.Getenv("CHIPS_REPLAY_FUNCTION"))
 	sessions := session.New(session.Config{
-		Engine:    engine.New(table, engine.Options{Now: time.Now}),
-		Rows:      table,
-		Push:      push,
-		Replays:   replays,
-		Limits:    session.Limits{EventsPerFrame: set.EventsPerFrame},
-		Server:    protocol.Server{Name: settings.ServerName, Version: settings.Version()},
-		Unordered: true,
-		Now:       time.Now,
-		Log:       slog.Default(),
+		Engine:      engine.New(table, engine.Options{Now: time.Now}),
+		Rows:        table,
+		Push:        push,
+		Replays:     replays,
+		Credentials: auth.New(auth.Config{Rows: table, PersonKeys: set.PersonKeys, Now: time.Now, Log: slog.Default()}),
+		Limits:      session.Limits{EventsPerFrame: set.EventsPerFrame},
+		Server:      protocol.Server{Name: settings.ServerName, Version: settings.Version()},
+		Unordered:   true,
+		Now:         time.Now,
+		Log:         slog.Default(),
 	})
 	replays.Inline = sessions.Replay
 	lambda.Start(apigw.Socket(sessions, push, slog.Default()))
