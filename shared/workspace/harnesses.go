@@ -122,12 +122,11 @@ func (d *deciding) harnessRemoved() *protocol.Error {
 	h := d.s.Harness(draft.HarnessID)
 	// What one commit does not hold ends without an event of its own when the harness goes.
 	for _, a := range d.s.AgentsOf(h.ID) {
-		if a.Room == "" || len(d.out)+maxRoomRuns/2 > MaxEvents {
+		// The agent's runs, its release and, at the end, the harness's own event.
+		if a.Room == "" || len(d.out)+len(d.topRuns(a.Room, a.ID))+2 > MaxEvents {
 			continue
 		}
-		if len(d.topRuns(a.Room, a.ID)) <= maxRoomRuns/2 {
-			d.cancelRuns(a.Room, a.ID, ReasonRemoved)
-		}
+		d.cancelRuns(a.Room, a.ID, ReasonRemoved)
 		d.emit(protocol.System, a.Room, &protocol.AgentReleased{AgentID: a.ID, Reason: ReasonRemoved, By: d.c.By.ID})
 	}
 	d.answer(d.sender(), "", &protocol.HarnessRemoved{HarnessID: h.ID})

@@ -233,3 +233,31 @@ func TestAKeyOfARoomIsBounded(t *testing.T) {
 		t.Errorf("the field and its limit are not named: %s", why.Message)
 	}
 }
+
+// However many runs a harness has going in however many rooms, it can be taken away in one decision.
+func TestRemovingTheBusiestHarnessIsOneDecision(t *testing.T) {
+	w := newWorld(t)
+	f := &fixture{world: w}
+	h, first, direct := w.harness(w.arjun, "Busy")
+	n := 0
+	for i, runs := range []int{150, 99, 150, 150} {
+		room, agent := direct, first
+		if i > 0 {
+			agent = w.register(h, fmt.Sprint("k", i), fmt.Sprint("B", i))
+			room = w.room(w.arjun, fmt.Sprint("R", i), agent)
+		}
+		for range runs {
+			f.start(h, n, room, "")
+			n++
+		}
+	}
+	events := w.must(w.arjun, op(&protocol.HarnessRemoved{HarnessID: h.ID}))
+	if last := events[len(events)-1]; len(events) > MaxEvents || last.Type != "harness.removed" {
+		t.Errorf("%d events, the last %s", len(events), last.Type)
+	}
+	for _, run := range w.s.Runs {
+		if !run.EndedRun() {
+			t.Fatal("a run goes on without its harness")
+		}
+	}
+}
