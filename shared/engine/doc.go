@@ -3,7 +3,7 @@
 //
 // # Append
 //
-// A workspace's log is a row of commits without a hole, each of 1 to 300 events, and the next slot is the only counter. Do decides on
+// A workspace's log is a row of commits without a hole, each of 1 to workspace.MaxEvents events, and the next slot is the only counter. Do decides on
 // the state folded up to n and puts the commit at n+1 if nothing is there. Whoever has the slot already won: the loser folds what it
 // missed and decides again, a bounded number of times and after a random wait. So every rule is free of races without a transaction.
 // Do reads nothing first: that the state is not the newest is found out by the put.

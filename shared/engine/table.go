@@ -58,7 +58,7 @@ type Log interface {
 	ReadClaim(ctx context.Context, workspace, sender, key string) (Claim, bool, error)
 }
 
-// Commit is one item of a log: 1 to 100 events written together.
+// Commit is one item of a log: 1 to workspace.MaxEvents events written together.
 type Commit struct {
 	Workspace string
 	// First is the seq of the first event; the others follow without a hole.

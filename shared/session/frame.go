@@ -171,11 +171,6 @@ func refusal(e *protocol.Error, key string) Reply {
 	return Reply{Frame: b}
 }
 
-// Refusal is the error frame for what is no text frame at all: binary, or larger than a transport takes.
-func Refusal(message string) []byte {
-	return refusal(protocol.Refuse(protocol.InvalidFrame, "%s", message), "").Frame
-}
-
 func frameOf(v any) (Reply, error) {
 	b, err := json.Marshal(v)
 	return Reply{Frame: b}, err

@@ -296,10 +296,3 @@ func TestConnectionsExpire(t *testing.T) {
 		}
 	})
 }
-
-func TestRefusal(t *testing.T) {
-	e := answer[protocol.ErrorFrame](t, session.Refusal("a frame is text"))
-	if e.Frame != "error" || e.Code != protocol.InvalidFrame || e.Message != "a frame is text" {
-		t.Errorf("it is %+v", e)
-	}
-}
