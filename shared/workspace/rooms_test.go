@@ -238,13 +238,12 @@ func TestAKeyOfARoomIsBounded(t *testing.T) {
 func TestRemovingTheBusiestHarnessIsOneDecision(t *testing.T) {
 	w := newWorld(t)
 	f := &fixture{world: w}
-	h, first, direct := w.harness(w.arjun, "Busy")
+	h, _, direct := w.harness(w.arjun, "Busy")
 	n := 0
 	for i, runs := range []int{150, 99, 150, 150} {
-		room, agent := direct, first
+		room := direct
 		if i > 0 {
-			agent = w.register(h, fmt.Sprint("k", i), fmt.Sprint("B", i))
-			room = w.room(w.arjun, fmt.Sprint("R", i), agent)
+			room = w.room(w.arjun, fmt.Sprint("R", i), w.register(h, fmt.Sprint("k", i), fmt.Sprint("B", i)))
 		}
 		for range runs {
 			f.start(h, n, room, "")
