@@ -25,6 +25,7 @@ type target struct {
 
 // render folds events in, gives each target its frames, and says whether there are any. An error is of reading.
 func (w *worker) render(ctx context.Context, events []protocol.Event, live []*target) (some bool, err error) {
+	hand := delivery.Hand{Now: w.f.c.Now()}
 	for _, e := range events {
 		session.Guard(ctx, w.f.c.Logger, e, func() error {
 			for _, t := range live {
@@ -55,7 +56,7 @@ func (w *worker) render(ctx context.Context, events []protocol.Event, live []*ta
 						unread = err
 						return nil
 					}
-					if frame, err = session.EventFrame(delivery.Render(w.kept.state, e, t.to, lines)); err != nil {
+					if frame, err = session.EventFrame(delivery.Finish(delivery.Render(w.kept.state, e, t.to, lines), hand)); err != nil {
 						return err
 					}
 					frames[class] = frame

@@ -106,6 +106,8 @@ type MessageNew struct {
 	For []string `json:"for,omitzero"`
 	// Context is what was said in the room since the taker last spoke there, never nil.
 	Context *Context `json:"context,omitzero"`
+	// Room is who is there, with a note for each taker, never nil.
+	Room *Room `json:"room,omitzero"`
 }
 
 // MessageOverheard is a message that is for somebody else, made at delivery for a harness in the room.

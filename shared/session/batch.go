@@ -18,6 +18,7 @@ type frame struct {
 // render folds the events in and writes those that are covered: several to an events frame where the client takes those.
 func (r *replay) render(ctx context.Context, events []protocol.Event, covered []bool) ([]frame, error) {
 	var frames []frame
+	hand := delivery.Hand{Now: r.s.c.Now()}
 	for i, e := range events {
 		workspace.Evolve(r.state, e)
 		r.lines.Saw(r.state, e)
@@ -32,10 +33,10 @@ func (r *replay) render(ctx context.Context, events []protocol.Event, covered []
 				return nil
 			}
 			if r.batch {
-				frames, err = r.add(frames, delivery.Render(r.state, e, r.to, lines))
+				frames, err = r.add(frames, delivery.Finish(delivery.Render(r.state, e, r.to, lines), hand))
 				return err
 			}
-			b, err := EventFrame(delivery.Render(r.state, e, r.to, lines))
+			b, err := EventFrame(delivery.Finish(delivery.Render(r.state, e, r.to, lines), hand))
 			if err == nil {
 				frames = append(frames, frame{b, 1, e.Seq})
 			}
