@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chipschat/chips-aws/shared/delivery"
 	"github.com/chipschat/chips-aws/shared/protocol"
@@ -38,7 +39,7 @@ func (u unwritable) MarshalText() ([]byte, error) {
 // An event that cannot be written raises an alarm, and the others come.
 func TestAnEventThatCannotBeWritten(t *testing.T) {
 	var log strings.Builder
-	f := New(Config{Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+	f := New(Config{Now: time.Now, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
 	w := f.worker("ws")
 	w.kept.state = workspace.New("ws")
 	workspace.Evolve(w.kept.state, protocol.Event{Envelope: protocol.Envelope{Seq: 1}, Data: &protocol.PersonAdded{PersonID: "usr_a", Role: protocol.Owner}})
