@@ -45,7 +45,8 @@ var table = map[string]row{
 	"shared/session":  {"protocol workspace delivery engine", "context"},
 	"shared/fanout":   {"protocol workspace delivery engine session", "context"},
 	"shared/httpapi":  {"protocol workspace delivery engine auth session", "context net"},
-	"shared/settings": {"", ""},
+	"shared/deadline": {"protocol workspace engine", "context"},
+	"shared/settings": {"workspace", ""},
 
 	// adapters
 	"shared/embedded":          {"protocol engine", "context os"},

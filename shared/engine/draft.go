@@ -35,7 +35,7 @@ func (g *Engine) draft(s *workspace.State, a *attempt) (refusal *protocol.Error,
 	if ts.Before(s.TS.Time) {
 		ts = s.TS
 	}
-	cmd.Now = ts.Time
+	cmd.Now, cmd.Waits = ts.Time, g.o.Waits
 	a.commit, a.events = Commit{}, nil
 	d, refusal := g.o.Decide(s, cmd)
 	if refusal != nil || len(d.Events) == 0 {

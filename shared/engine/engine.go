@@ -22,6 +22,8 @@ type Options struct {
 	// Decide and Evolve are the rules: nil is those of shared/workspace.
 	Decide func(*workspace.State, workspace.Command) (workspace.Decision, *protocol.Error)
 	Evolve func(*workspace.State, protocol.Event)
+	// Waits are what commands are decided with: the zero value is workspace.DefaultWaits.
+	Waits workspace.Waits
 	// Workspaces is how many are kept folded, the last used ones: 0 is 256.
 	Workspaces int
 	// Keys is how many of a workspace's newest commits are known by key without asking the table: 0 is 1000.
@@ -53,6 +55,9 @@ func New(t Table, o Options) *Engine {
 	}
 	if o.Now == nil {
 		panic("engine: no clock")
+	}
+	if o.Waits == (workspace.Waits{}) {
+		o.Waits = workspace.DefaultWaits()
 	}
 	if o.Workspaces == 0 {
 		o.Workspaces = 256
@@ -86,6 +91,9 @@ func (g *Engine) workspace(id string) *warm {
 	}
 	return w
 }
+
+// Waits are what commands are decided with.
+func (g *Engine) Waits() workspace.Waits { return g.o.Waits }
 
 // Head answers a workspace's newest commit; false when it has none.
 func (g *Engine) Head(ctx context.Context, ws string) (Commit, bool, error) {

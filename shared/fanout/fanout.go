@@ -3,6 +3,7 @@ package fanout
 import (
 	"container/list"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -31,6 +32,11 @@ type Connections interface {
 	CutBehind(ctx context.Context, workspace, connID string) error
 }
 
+// Deadlines are armed for what commits set; *deadline.Keeper is one, and says what this does.
+type Deadlines interface {
+	Arm(ctx context.Context, workspace string, commits []engine.Commit) error
+}
+
 // Config is what a Fanout is made of; what is said to have a default may be left zero.
 type Config struct {
 	Log         Log
@@ -38,6 +44,8 @@ type Config struct {
 	// Rows keep the cursors.
 	Rows engine.Rows
 	Push session.Push
+	// Deadlines are armed by every ring; nil is none.
+	Deadlines Deadlines
 	// PostTimeout is how long one push may take before its outcome is unknown; 2 s by default.
 	PostTimeout time.Duration
 	// Workspaces is how many are kept folded, the last used ones; 256 by default.
@@ -82,6 +90,8 @@ type worker struct {
 type rings struct {
 	n       int64
 	commits []engine.Commit
+	// blind says that one of them did not say which commits it is about.
+	blind bool
 	done    chan struct{}
 	err     error
 }
@@ -94,7 +104,8 @@ func (f *Fanout) Ring(ctx context.Context, ws string, commits []engine.Commit) e
 	for _, c := range commits {
 		n = max(n, c.Last())
 	}
-	if n == 0 {
+	blind := n == 0
+	if blind {
 		head, ok, err := f.c.Log.Head(ctx, ws)
 		if err != nil || !ok {
 			return err
@@ -102,7 +113,7 @@ func (f *Fanout) Ring(ctx context.Context, ws string, commits []engine.Commit) e
 		n, commits = head.Last(), []engine.Commit{head}
 	}
 	w := f.worker(ws)
-	r := w.join(n, commits)
+	r := w.join(n, commits, blind)
 	select {
 	case <-r.done: // somebody's turn took ours along
 		return r.err
@@ -120,7 +131,7 @@ func (f *Fanout) Ring(ctx context.Context, ws string, commits []engine.Commit) e
 }
 
 // join puts a ring with those that wait.
-func (w *worker) join(n int64, commits []engine.Commit) *rings {
+func (w *worker) join(n int64, commits []engine.Commit, blind bool) *rings {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.rings == nil {
@@ -128,6 +139,7 @@ func (w *worker) join(n int64, commits []engine.Commit) *rings {
 	}
 	w.rings.n = max(w.rings.n, n)
 	w.rings.commits = append(w.rings.commits, commits...)
+	w.rings.blind = w.rings.blind || blind
 	return w.rings
 }
 
@@ -173,11 +185,27 @@ func (w *worker) send(ctx context.Context, r *rings) (err error) {
 			w.f.c.Logger.ErrorContext(ctx, "fan-out panicked", "alarm", true, "workspace_id", w.ws, "error", err)
 		}
 	}()
-	if err := w.ranges(ctx, r); err != nil {
+	// Who waits for a frame does not wait for an alarm that cannot be set: the ring fails either way, and what comes again arms again,
+	// whatever the cursor says by then.
+	unarmed := w.arm(ctx, r)
+	if err := errors.Join(unarmed, w.ranges(ctx, r)); err != nil {
 		return fmt.Errorf("fan-out of %s up to %d: %w", w.ws, r.n, err)
 	}
 	if _, err := w.f.c.Log.SnapshotIfDue(ctx, w.ws, r.commits...); err != nil {
 		w.f.c.Logger.WarnContext(ctx, "no snapshot could be written", "workspace_id", w.ws, "error", err)
 	}
 	return nil
+}
+
+// arm has the deadlines armed that the rings' commits set.
+func (w *worker) arm(ctx context.Context, r *rings) error {
+	if w.f.c.Deadlines == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.f.c.PostTimeout)
+	defer cancel()
+	if r.blind {
+		return w.f.c.Deadlines.Arm(ctx, w.ws, nil)
+	}
+	return w.f.c.Deadlines.Arm(ctx, w.ws, r.commits)
 }

@@ -8,20 +8,17 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/chipschat/chips-aws/shared/workspace"
 )
 
 // Settings are the numbers and switches of one deployment.
 type Settings struct {
-	TicketTTL     time.Duration // how long a socket ticket is good
-	Ping          time.Duration // between two pings of a socket
-	Silent        time.Duration // silence after which a socket is closed
-	LeadIdle      time.Duration // nobody working, then the lead is handed the words
-	TurnQuiet     time.Duration // a turn not heard from stops counting as working
-	ForkWait      time.Duration // for a harness to make a copy asked of it
-	NewAgentWait  time.Duration // for a harness to make an agent asked of it
-	RestartWait   time.Duration // for a harness to come back
-	ManagedWait   time.Duration // for a harness to answer a managed change
-	AttachmentURL time.Duration // how long a signed URL is good
+	TicketTTL     time.Duration   // how long a socket ticket is good
+	Ping          time.Duration   // between two pings of a socket
+	Silent        time.Duration   // silence after which a socket is closed
+	Waits         workspace.Waits // what the rules wait for
+	AttachmentURL time.Duration   // how long a signed URL is good
 
 	BacklogFrames  int // frames a consumer may be behind
 	EventsPerFrame int // events in one events frame
@@ -37,12 +34,7 @@ func Default() Settings {
 		TicketTTL:      30 * time.Second,
 		Ping:           20 * time.Second,
 		Silent:         time.Minute,
-		LeadIdle:       20 * time.Second,
-		TurnQuiet:      10 * time.Minute,
-		ForkWait:       time.Minute,
-		NewAgentWait:   time.Minute,
-		RestartWait:    3 * time.Minute,
-		ManagedWait:    time.Minute,
+		Waits:          workspace.DefaultWaits(),
 		AttachmentURL:  10 * time.Minute,
 		BacklogFrames:  1000,
 		EventsPerFrame: 500,
@@ -63,12 +55,12 @@ func (s *Settings) names() []name {
 		{"CHIPS_SILENT_MS", &s.Silent},
 		{"CHIPS_BACKLOG_FRAMES", &s.BacklogFrames},
 		{"CHIPS_EVENTS_PER_FRAME", &s.EventsPerFrame},
-		{"FORK_WAIT_MS", &s.ForkWait},
-		{"NEW_AGENT_WAIT_MS", &s.NewAgentWait},
-		{"CHIPS_RESTART_WAIT_MS", &s.RestartWait},
-		{"CHIPS_LEAD_IDLE_MS", &s.LeadIdle},
-		{"CHIPS_TURN_QUIET_MS", &s.TurnQuiet},
-		{"CHIPS_MANAGED_WAIT_MS", &s.ManagedWait},
+		{"FORK_WAIT_MS", &s.Waits.Fork},
+		{"NEW_AGENT_WAIT_MS", &s.Waits.NewAgent},
+		{"CHIPS_RESTART_WAIT_MS", &s.Waits.Restart},
+		{"CHIPS_LEAD_IDLE_MS", &s.Waits.LeadIdle},
+		{"CHIPS_TURN_QUIET_MS", &s.Waits.TurnQuiet},
+		{"CHIPS_MANAGED_WAIT_MS", &s.Waits.Managed},
 		{"CHIPS_ATTACHMENT_URL_MS", &s.AttachmentURL},
 		{"CHIPS_ACCEPT_URL_TOKEN", &s.AcceptURLToken},
 		{"CHIPS_PERSON_KEYS", &s.PersonKeys},

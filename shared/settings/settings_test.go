@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/chipschat/chips-aws/shared/workspace"
 )
 
 func env(pairs map[string]string) func(string) string {
@@ -21,8 +23,10 @@ func TestNothingSetIsAsTheDocumentsSay(t *testing.T) {
 	}
 	want := Settings{
 		TicketTTL: 30_000 * time.Millisecond, Ping: 20_000 * time.Millisecond, Silent: 60_000 * time.Millisecond,
-		LeadIdle: 20_000 * time.Millisecond, TurnQuiet: 600_000 * time.Millisecond, ForkWait: 60_000 * time.Millisecond,
-		NewAgentWait: 60_000 * time.Millisecond, RestartWait: 180_000 * time.Millisecond, ManagedWait: 60_000 * time.Millisecond,
+		Waits: workspace.Waits{
+			LeadIdle: 20_000 * time.Millisecond, TurnQuiet: 600_000 * time.Millisecond, Fork: 60_000 * time.Millisecond,
+			NewAgent: 60_000 * time.Millisecond, Restart: 180_000 * time.Millisecond, Managed: 60_000 * time.Millisecond,
+		},
 		AttachmentURL: 600_000 * time.Millisecond, BacklogFrames: 1000, EventsPerFrame: 500, AcceptURLToken: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -40,8 +44,11 @@ func TestEveryNameSetsItsField(t *testing.T) {
 	}
 	want := Settings{
 		TicketTTL: time.Millisecond, Ping: 2 * time.Millisecond, Silent: 3 * time.Millisecond, BacklogFrames: 4,
-		EventsPerFrame: 5, ForkWait: 6 * time.Millisecond, NewAgentWait: 7 * time.Millisecond, RestartWait: 8 * time.Millisecond,
-		LeadIdle: 9 * time.Millisecond, TurnQuiet: 10 * time.Millisecond, ManagedWait: 11 * time.Millisecond,
+		EventsPerFrame: 5,
+		Waits: workspace.Waits{
+			Fork: 6 * time.Millisecond, NewAgent: 7 * time.Millisecond, Restart: 8 * time.Millisecond,
+			LeadIdle: 9 * time.Millisecond, TurnQuiet: 10 * time.Millisecond, Managed: 11 * time.Millisecond,
+		},
 		AttachmentURL: 12 * time.Millisecond, PersonKeys: true, AllowedOrigins: []string{"https://a.example", "https://b.example"},
 	}
 	got, err := FromEnv(env(pairs))

@@ -43,6 +43,7 @@ var rules = map[string]rule{
 	"harness.budget_set":    {byOperation, (*deciding).harnessBudgetSet},
 	"agent.registered":      {byOperation, (*deciding).agentRegistered},
 	"agent.updated":         {byOperation, (*deciding).agentRenamed},
+	"deadline.fired":        {byOperation, (*deciding).deadlineFired},
 
 	"space.opened":     {byPerson | byHarness, (*deciding).spaceOpened},
 	"space.renamed":    {byPerson | byHarness, (*deciding).spaceRenamed},

@@ -209,6 +209,8 @@ type Command struct {
 	Cited map[string]protocol.Event
 	// Now is the time of deciding.
 	Now time.Time
+	// Waits are the deployment's, by which deadlines are due.
+	Waits Waits
 	// Seed is the entropy of the ids that the decision mints; the same when it is decided again.
 	Seed [16]byte
 }

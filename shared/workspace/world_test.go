@@ -64,7 +64,7 @@ func (w *world) do(by Caller, c command) ([]protocol.Event, *protocol.Error) {
 	w.t.Helper()
 	w.n++
 	w.now = w.now.Add(time.Second)
-	cmd := Command{By: by, Draft: c.draft, Operation: c.operation, Now: w.now, Cited: w.cited(c.draft)}
+	cmd := Command{By: by, Draft: c.draft, Operation: c.operation, Now: w.now, Waits: DefaultWaits(), Cited: w.cited(c.draft)}
 	binary.BigEndian.PutUint32(cmd.Seed[:], w.n)
 	decision, err := Decide(w.s, cmd)
 	if err != nil {

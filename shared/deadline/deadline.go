@@ -1,0 +1,209 @@
+package deadline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/chipschat/chips-aws/shared/engine"
+	"github.com/chipschat/chips-aws/shared/protocol"
+	"github.com/chipschat/chips-aws/shared/workspace"
+)
+
+// Alarm brings a deadline back when it is due: the message of a queue and the payload of a schedule alike.
+type Alarm struct {
+	WorkspaceID string `json:"workspace_id"`
+	Kind        string `json:"kind"`
+	ID          string `json:"id"`
+	// Due is when it is to ring.
+	Due time.Time `json:"due"`
+}
+
+// Alarms keep alarms until they are due. shared/porttest holds every adapter to this.
+type Alarms interface {
+	// Set has the alarm ring (Fire) at its Due or within a second after, at once where that is past. It may ring twice, or early: it is
+	// set again then. It is to survive the process where the process may end before it rings. Setting one that is set already is no
+	// error and need not ring twice. An error leaves unknown whether it is set.
+	Set(ctx context.Context, a Alarm) error
+}
+
+// Log is what firing reads and writes; *engine.Engine is one, and says what these do.
+type Log interface {
+	Do(ctx context.Context, ws string, cmd workspace.Command) (engine.Outcome, error)
+	Read(ctx context.Context, ws string, fn func(*workspace.State) error) error
+	Waits() workspace.Waits
+}
+
+// Config is what a Keeper is made of.
+type Config struct {
+	Log    Log
+	Rows   engine.Rows
+	Alarms Alarms
+	Now    func() time.Time
+	Logger *slog.Logger
+}
+
+// Keeper arms deadlines and fires them. It is for any number of goroutines, and any number of keepers may share a table.
+type Keeper struct{ c Config }
+
+// New makes a Keeper of its parts.
+func New(c Config) *Keeper { return &Keeper{c} }
+
+// RowPrefix is what the pk of a deadline's row starts with.
+const RowPrefix = "D#"
+
+func rowKey(a Alarm) (pk, sk string) { return RowPrefix + a.WorkspaceID, a.Kind + "#" + a.ID }
+
+// Arm sees to it that the deadlines fire which commits of a workspace have set and which are still pending, or all that are pending
+// where there are no commits. It may be called again, and out of order. After an error it has to be.
+func (k *Keeper) Arm(ctx context.Context, ws string, commits []engine.Commit) error {
+	var from, to int64
+	for _, c := range commits {
+		sets, err := maySet(c)
+		if err != nil {
+			return fmt.Errorf("arm deadlines of %s: %w", ws, err)
+		}
+		if !sets {
+			continue
+		}
+		if from == 0 || c.First < from {
+			from = c.First
+		}
+		to = max(to, c.Last())
+	}
+	if len(commits) > 0 && to == 0 {
+		return nil
+	}
+	var pending []workspace.Deadline
+	err := k.c.Log.Read(ctx, ws, func(s *workspace.State) error {
+		for _, d := range s.Deadlines(k.c.Log.Waits()) {
+			if len(commits) == 0 || from <= d.Set && d.Set <= to {
+				pending = append(pending, d)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("arm deadlines of %s: %w", ws, err)
+	}
+	for _, d := range pending {
+		if err := k.set(ctx, ws, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func maySet(c engine.Commit) (bool, error) {
+	events, err := c.Decode()
+	if err != nil {
+		return false, fmt.Errorf("commit at %d: %w", c.First, err)
+	}
+	for _, e := range events {
+		if workspace.MaySetDeadline(e) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// set writes a deadline's row, and then sets its alarm.
+func (k *Keeper) set(ctx context.Context, ws string, d workspace.Deadline) error {
+	a := Alarm{WorkspaceID: ws, Kind: d.Kind, ID: d.ID, Due: d.Due}
+	body, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	pk, sk := rowKey(a)
+	if _, err := k.c.Rows.Put(ctx, engine.Row{PK: pk, SK: sk, Body: body, Due: d.Due}, engine.Always); err != nil {
+		return fmt.Errorf("keep %s %s of %s: %w", d.Kind, d.ID, ws, err)
+	}
+	if err := k.c.Alarms.Set(ctx, a); err != nil {
+		return fmt.Errorf("set an alarm for %s %s of %s: %w", d.Kind, d.ID, ws, err)
+	}
+	return nil
+}
+
+// early is how long Fire waits for a deadline that is not quite due. Queues count whole seconds.
+const early = time.Second
+
+// Fire does what comes of a deadline that is due, and nothing of one that is not, or not pending any more. After an error it has to be
+// called again.
+func (k *Keeper) Fire(ctx context.Context, a Alarm) error {
+	if err := k.waitOut(ctx, a.Due); err != nil {
+		return err
+	}
+	pk, sk := rowKey(a)
+	row, kept, err := k.c.Rows.Get(ctx, pk, sk)
+	if err != nil {
+		return fmt.Errorf("fire %s %s of %s: %w", a.Kind, a.ID, a.WorkspaceID, err)
+	}
+	cmd := workspace.Command{
+		By:        workspace.Caller{Workspace: a.WorkspaceID, Kind: protocol.KindSystem, ID: protocol.SystemID},
+		Draft:     workspace.Draft(&workspace.FireDraft{Kind: a.Kind, ID: a.ID}),
+		Operation: true,
+	}
+	before := k.c.Now()
+	out, err := k.c.Log.Do(ctx, a.WorkspaceID, cmd)
+	if err != nil {
+		return fmt.Errorf("fire %s %s of %s: %w", a.Kind, a.ID, a.WorkspaceID, err)
+	}
+	if !out.NothingToDo() {
+		k.c.Logger.InfoContext(ctx, "a deadline fired", "workspace_id", a.WorkspaceID, "kind", a.Kind, "id", a.ID,
+			"seq", out.Commit.First, "late_ms", out.Commit.TS.Sub(a.Due).Milliseconds())
+	}
+	var pending bool
+	var d workspace.Deadline
+	err = k.c.Log.Read(ctx, a.WorkspaceID, func(s *workspace.State) error {
+		d, pending = s.Deadline(k.c.Log.Waits(), a.Kind, a.ID)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if pending {
+		if !d.Due.After(before) { // or it would ring at once, for ever
+			return fmt.Errorf("fire %s %s of %s: it is due and still pending afterwards", a.Kind, a.ID, a.WorkspaceID)
+		}
+		// This was early, or it was moved.
+		return k.set(ctx, a.WorkspaceID, d)
+	}
+	if !kept {
+		return nil
+	}
+	if _, err := k.c.Rows.Delete(ctx, pk, sk, engine.IfRev(row.Rev)); err != nil && !errors.Is(err, engine.ErrCondition) {
+		return fmt.Errorf("forget %s %s of %s: %w", a.Kind, a.ID, a.WorkspaceID, err)
+	}
+	return nil
+}
+
+// waitOut waits for what is due in a moment.
+func (k *Keeper) waitOut(ctx context.Context, due time.Time) error {
+	left := due.Sub(k.c.Now())
+	if left <= 0 || left > early {
+		return nil
+	}
+	t := time.NewTimer(left)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Sweep fires a deadline that is due by its row and whose alarm did not ring; row is one that Rows.Due answered, its pk with RowPrefix.
+func (k *Keeper) Sweep(ctx context.Context, row engine.Row) error {
+	ws, ok := strings.CutPrefix(row.PK, RowPrefix)
+	kind, id, named := strings.Cut(row.SK, "#")
+	if !ok || !named {
+		return fmt.Errorf("row %s %s is no deadline", row.PK, row.SK)
+	}
+	return k.Fire(ctx, Alarm{WorkspaceID: ws, Kind: kind, ID: id, Due: row.Due})
+}
