@@ -47,6 +47,7 @@ var table = map[string]row{
 	"shared/httpapi":  {"protocol workspace delivery engine auth session", "context net"},
 	"shared/deadline": {"protocol workspace engine", "context"},
 	"shared/settings": {"workspace", ""},
+	"shared/sweep":    {"engine", "context"},
 
 	// adapters
 	"shared/embedded":          {"protocol engine", "context os"},

@@ -14,6 +14,7 @@ import (
 	"github.com/chipschat/chips-aws/shared/apigw"
 	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/session"
+	"github.com/chipschat/chips-aws/shared/sweep"
 )
 
 func main() {
@@ -30,12 +31,17 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	table := dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE"))
 	sessions := session.New(session.Config{
-		Rows: dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE")),
-		Push: apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT")),
-		Now:  time.Now,
-		Log:  slog.Default(),
+		Rows: table, Push: apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT")), Now: time.Now, Log: slog.Default(),
 	})
-	lambda.Start(sessions.Sweep)
+	lambda.Start(sweep.New(sweep.Config{
+		Rows: table,
+		Due: map[string]sweep.Handler{
+			"X#": sessions.Overdue,
+		},
+		Now: time.Now,
+		Log: slog.Default(),
+	}).Run)
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/chipschat/chips-aws/shared/protocol"
 	"github.com/chipschat/chips-aws/shared/session"
 	"github.com/chipschat/chips-aws/shared/settings"
+	"github.com/chipschat/chips-aws/shared/sweep"
 )
 
 // stack is all of Chips in one process, wired as template.yaml wires it on AWS: the gateway in front of the functions' handlers, the
@@ -127,8 +128,17 @@ func (s *stack) Start(_ context.Context, job session.Job) error {
 	return nil
 }
 
-// sweep does what nobody else came to do: sockets that are to be closed, rows past their time.
+// sweep does from time to time what nobody else came to do, as the sweep function does it.
 func (s *stack) sweep() {
+	sweeper := sweep.New(sweep.Config{
+		Rows: s.table,
+		Due: map[string]sweep.Handler{
+			"X#": s.sessions.Overdue,
+		},
+		Beside: []func(context.Context) error{s.purge},
+		Now:    time.Now,
+		Log:    s.log,
+	})
 	ticks := time.NewTicker(sweepEvery)
 	defer ticks.Stop()
 	for {
@@ -137,11 +147,14 @@ func (s *stack) sweep() {
 			return
 		case <-ticks.C:
 		}
-		if err := s.sessions.Sweep(s.life); err != nil && s.life.Err() == nil {
-			s.log.Error("sweeping sockets failed", "error", err)
-		}
-		if _, err := s.table.Purge(s.life, time.Now()); err != nil && s.life.Err() == nil {
-			s.log.Error("purging rows failed", "error", err)
+		if err := sweeper.Run(s.life); err != nil && s.life.Err() == nil {
+			s.log.Error("a sweep failed", "error", err)
 		}
 	}
+}
+
+// purge deletes rows past their time, as DynamoDB does by itself.
+func (s *stack) purge(ctx context.Context) error {
+	_, err := s.table.Purge(ctx, time.Now())
+	return err
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/chipschat/chips-aws/shared/fanout"
 	"github.com/chipschat/chips-aws/shared/porttest"
 	"github.com/chipschat/chips-aws/shared/session"
+	"github.com/chipschat/chips-aws/shared/sweep"
 	"github.com/chipschat/chips-aws/shared/workspace"
 )
 
@@ -272,7 +273,9 @@ func runModel(t *testing.T, seed uint64, mu mutant) (bad []string, seen map[stri
 				case <-done:
 					return
 				case <-time.After(5 * time.Second):
-					_ = m.sessions(0).Sweep(context.Background())
+					_ = sweep.New(sweep.Config{
+						Rows: m.faulty, Due: map[string]sweep.Handler{"X#": m.sessions(0).Overdue}, Now: time.Now, Log: quiet,
+					}).Run(context.Background())
 				}
 			}
 		})

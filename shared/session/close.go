@@ -3,10 +3,7 @@ package session
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
-
-	"github.com/go-json-experiment/json"
 
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/protocol"
@@ -80,37 +77,21 @@ func (s *Sessions) closeAll(ctx context.Context, ws string, which func(Connectio
 	return errors.Join(errs...)
 }
 
-// Sweep does what is due about connections: it closes those that could not be closed, and those whose replay has made no progress
-// for as long as a replay may stall.
-func (s *Sessions) Sweep(ctx context.Context) error {
-	var errs []error
-	for shard := range engine.DueShards {
-		rows, err := s.c.Rows.Due(ctx, shard, s.c.Now(), 100)
-		if err != nil {
-			return fmt.Errorf("read what is due: %w", err)
-		}
-		for _, row := range rows {
-			if ws, ok := strings.CutPrefix(row.PK, connectionsPK("")); ok {
-				errs = append(errs, s.overdue(ctx, ws, row.SK))
-			}
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// overdue looks at one row again, as what is due may be told late, and cuts its connection.
-func (s *Sessions) overdue(ctx context.Context, ws, connID string) error {
-	row, ok, err := s.c.Rows.Get(ctx, connectionsPK(ws), connID)
+// Overdue does what is due about a connection: it closes one that could not be closed, or whose replay has made no progress for as
+// long as a replay may stall. It looks at the row again, as what is due may be told late.
+func (s *Sessions) Overdue(ctx context.Context, row engine.Row) error {
+	ws := strings.TrimPrefix(row.PK, connectionsPK(""))
+	row, ok, err := s.c.Rows.Get(ctx, row.PK, row.SK)
 	if err != nil || !ok || row.Due.IsZero() || row.Due.After(s.c.Now()) {
 		return err
 	}
-	var conn Connection
-	if err := json.Unmarshal(row.Body, &conn); err != nil {
-		return fmt.Errorf("read connection %s: %w", connID, err)
+	conn, err := decodeConnection(ws, row)
+	if err != nil {
+		return err
 	}
 	code := CloseTryAgain
 	if conn.Closing {
 		code = closePolicy
 	}
-	return s.Cut(ctx, ws, connID, code, "try again", nil)
+	return s.Cut(ctx, ws, conn.ID, code, "try again", nil)
 }

@@ -9,7 +9,15 @@ import (
 
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/session"
+	"github.com/chipschat/chips-aws/shared/sweep"
 )
+
+// sweep does what is due, as the sweep function would.
+func (w *world) sweep() error {
+	return sweep.New(sweep.Config{
+		Rows: w.config.Rows, Due: map[string]sweep.Handler{"X#": w.sessions.Overdue}, Now: time.Now, Log: w.config.Log,
+	}).Run(context.Background())
+}
 
 // Taking back a credential closes its sockets at once, and those alone; so does the end of a person or a harness.
 func TestClosingWhatWasTakenBack(t *testing.T) {
@@ -55,11 +63,11 @@ func TestWhatCannotBeClosed(t *testing.T) {
 	if reply := c.frame(`{"frame":"subscribe","workspace_id":"` + w.ws + `"}`); reply.Close != 1008 {
 		t.Errorf("a frame is answered %+v", reply)
 	}
-	if err := w.sessions.Sweep(ctx); err != nil || c.state().ID == "" {
+	if err := w.sweep(); err != nil || c.state().ID == "" {
 		t.Errorf("swept away though it is still open: %v", err)
 	}
 	w.push.onClose = nil
-	if err := w.sessions.Sweep(ctx); err != nil || w.push.code(c.id) != 1008 || c.state().ID != "" {
+	if err := w.sweep(); err != nil || w.push.code(c.id) != 1008 || c.state().ID != "" {
 		t.Errorf("swept: %v, closed with %d, row %+v", err, w.push.code(c.id), c.state())
 	}
 }
@@ -82,8 +90,9 @@ func TestSweepLooksAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.config.Rows = lateDue{w.table, []engine.Row{row, {PK: "S#" + w.ws, SK: c.id}, {PK: "X#" + w.ws, SK: "gone"}}}
-	if err := session.New(w.config).Sweep(context.Background()); err != nil || w.push.code(c.id) != 0 || c.state().ID == "" {
+	w.config.Rows = lateDue{w.table, []engine.Row{row, {PK: "X#" + w.ws, SK: "gone"}}}
+	w.sessions = session.New(w.config)
+	if err := w.sweep(); err != nil || w.push.code(c.id) != 0 || c.state().ID == "" {
 		t.Errorf("swept: %v, closed with %d", err, w.push.code(c.id))
 	}
 }
@@ -91,18 +100,17 @@ func TestSweepLooksAgain(t *testing.T) {
 // A replay whose runner died is cut when it has made no progress for a while, and not before.
 func TestSweepCutsAStalledReplay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx := context.Background()
 		w := newWorld(t)
 		w.config.Replays = startFunc(func(context.Context, session.Job) error { return nil }) // it is lost
 		w.sessions = session.New(w.config)
 		c, fine := w.connect(w.arjun).hello(""), w.connect(w.priya).hello("").subscribe(-1)
 		c.subscribe(0)
 		time.Sleep(50 * time.Second)
-		if err := w.sessions.Sweep(ctx); err != nil || w.push.code(c.id) != 0 {
+		if err := w.sweep(); err != nil || w.push.code(c.id) != 0 {
 			t.Fatalf("swept early: %v", err)
 		}
 		time.Sleep(11 * time.Second)
-		if err := w.sessions.Sweep(ctx); err != nil {
+		if err := w.sweep(); err != nil {
 			t.Fatal(err)
 		}
 		if w.push.code(c.id) != 1013 || c.state().ID != "" || w.push.code(fine.id) != 0 || fine.state().ID == "" {
