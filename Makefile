@@ -14,6 +14,8 @@ CFN_LINT              := $(or $(shell command -v cfn-lint),$(BIN)/cfn-lint-$(CFN
 MINISTACK_VERSION     := 1.5.33
 MINISTACK             := $(BIN)/ministack-$(MINISTACK_VERSION)/bin/ministack
 
+PACKAGE_LIMIT         := 15000000
+
 .PHONY: help run test lint e2e bench build deploy clean fuzz fmt
 
 help: ## this list
@@ -27,9 +29,9 @@ run: ## Chips on this machine, with a demo workspace to try
 test: ## every test that needs no account, with the race detector (PKGS narrows it)
 	go test -race $(PKGS)
 
-lint: $(GOLANGCI_LINT) $(CFN_LINT) ## golangci-lint, and cfn-lint on the template
+lint: $(GOLANGCI_LINT) $(CFN_LINT) ## golangci-lint, and cfn-lint on the templates
 	$(GOLANGCI_LINT) run ./...
-	$(CFN_LINT) template.yaml
+	$(CFN_LINT) template.yaml $(wildcard infra/*.yaml)
 
 e2e: $(MINISTACK) $(FUNCTIONS:%=.build/host/%/bootstrap) ## the template deployed on MiniStack, with a conversation on it
 	go build -o .build/ministack ./localstack/ministack
@@ -50,13 +52,14 @@ bench: ## speed and DynamoDB units as tables (PEERS=1: NATS and Centrifugo too; 
 	go build -o .build/bench ./localstack/bench
 	.build/bench $(if $(PEERS),-peers) $(ARGS)
 
-build: $(FUNCTIONS:%=.build/%/bootstrap) ## every function's binary for Lambda, under .build/
+build: $(FUNCTIONS:%=.build/%/bootstrap) ## every function's binary for Lambda, under .build/; 15 MB each at most
 
 .build/host/%/bootstrap: FORCE
 	CGO_ENABLED=0 go build -tags lambda.norpc -trimpath -ldflags "-s -w" -o $@ ./functions/$*
 
 .build/%/bootstrap: FORCE
 	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 go build -tags lambda.norpc -trimpath -ldflags "-s -w" -o $@ ./functions/$*
+	@size=$$(wc -c <$@); [ $$size -le $(PACKAGE_LIMIT) ] || { echo "$@ has $$size bytes: $(PACKAGE_LIMIT) is the most a function may ship"; exit 1; }
 
 deploy: lint ## sam build and sam deploy (STAGE names a section of infra/samconfig.toml)
 	GOFLAGS="-trimpath -tags=lambda.norpc -ldflags=-s" sam build --template-file template.yaml

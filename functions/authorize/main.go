@@ -2,7 +2,6 @@
 package main
 
 import (
-	"context"
 	"log/slog"
 	"os"
 	"time"
@@ -18,18 +17,18 @@ import (
 
 func main() {
 	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
-	if err := run(context.Background()); err != nil {
+	if err := run(); err != nil {
 		slog.Error("authorize cannot start", "error", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context) error {
+func run() error {
 	set, err := settings.FromEnv(os.Getenv)
 	if err != nil {
 		return err
 	}
-	cfg, err := apigw.LoadConfig(ctx)
+	cfg, err := apigw.Config(os.Getenv)
 	if err != nil {
 		return err
 	}

@@ -3,16 +3,13 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"time"
 	_ "time/tzdata" // the image has none
 
 	"github.com/aws/aws-lambda-go/lambda"
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/chipschat/chips-aws/shared/apigw"
 	"github.com/chipschat/chips-aws/shared/auth"
@@ -37,14 +34,13 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := apigw.LoadConfig(ctx)
+	cfg, err := apigw.Config(os.Getenv)
 	if err != nil {
 		return err
 	}
-	name := os.Getenv("CHIPS_ADMIN_TOKEN_PARAMETER")
-	admin, err := ssm.NewFromConfig(cfg).GetParameter(ctx, &ssm.GetParameterInput{Name: &name, WithDecryption: aws.Bool(true)})
+	admin, err := apigw.Parameter(ctx, cfg, os.Getenv("CHIPS_ADMIN_TOKEN_PARAMETER"), time.Now())
 	if err != nil {
-		return fmt.Errorf("reading the admin token from %s: %w", name, err)
+		return err
 	}
 	table, log := dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE")), slog.Default()
 	eng := engine.New(table, engine.Options{Now: time.Now})
@@ -52,7 +48,7 @@ func run(ctx context.Context) error {
 		Engine: eng,
 		Auth: auth.New(auth.Config{
 			Rows:           table,
-			AdminToken:     aws.ToString(admin.Parameter.Value),
+			AdminToken:     admin,
 			PersonKeys:     set.PersonKeys,
 			AcceptURLToken: set.AcceptURLToken,
 			TicketTTL:      set.TicketTTL,

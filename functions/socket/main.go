@@ -2,7 +2,6 @@
 package main
 
 import (
-	"context"
 	"log/slog"
 	"os"
 	"time"
@@ -23,18 +22,18 @@ import (
 func main() {
 	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
 	slog.SetLogLoggerLevel(slog.LevelError) // the runtime's own lines are of failures
-	if err := run(context.Background()); err != nil {
+	if err := run(); err != nil {
 		slog.Error("socket cannot start", "error", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context) error {
+func run() error {
 	set, err := settings.FromEnv(os.Getenv)
 	if err != nil {
 		return err
 	}
-	cfg, err := apigw.LoadConfig(ctx)
+	cfg, err := apigw.Config(os.Getenv)
 	if err != nil {
 		return err
 	}

@@ -20,14 +20,14 @@ import (
 func main() {
 	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
 	slog.SetLogLoggerLevel(slog.LevelError) // the runtime's own lines are of failures
-	if err := run(context.Background()); err != nil {
+	if err := run(); err != nil {
 		slog.Error("timers cannot start", "error", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context) error {
-	cfg, err := apigw.LoadConfig(ctx)
+func run() error {
+	cfg, err := apigw.Config(os.Getenv)
 	if err != nil {
 		return err
 	}
