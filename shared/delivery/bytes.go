@@ -10,6 +10,7 @@ const deliveryBytes = 120 << 10
 const (
 	idBytes       = 34
 	lineFixed     = 360
+	memberFixed   = 170
 	fileFixed     = 800
 	envelopeFixed = 3000
 )

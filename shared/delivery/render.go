@@ -83,9 +83,11 @@ func message(s *workspace.State, e protocol.Event, post *protocol.MessagePost, r
 		turn.For = forIDs
 	}
 	// What a turn is told beside the words has its place here: context, room, working_turns and exchange.
+	told := tell(s, e, post, r, forIDs, deliveryBytes-postBytes(post))
 	if w, ok := wants(s, e, r); ok {
-		turn.Context = w.Context(s, r, lines, deliveryBytes-postBytes(post))
+		turn.Context = w.Context(s, r, lines, deliveryBytes-postBytes(post)-told.bytes)
 	}
+	turn.Room = told.room(turn.Context)
 	e.Type, e.Data = turn.EventType(), &turn
 	return e
 }

@@ -60,6 +60,39 @@ func (v view) from(f protocol.From) protocol.From {
 	return f
 }
 
+// room is a room whose agents of the harness are the harness itself, one member by its own name; notes read the same.
+func (v view) room(room *protocol.Room) *protocol.Room {
+	if room == nil {
+		return nil
+	}
+	c := protocol.Room{
+		Members: make([]protocol.RoomMember, 0, len(room.Members)), MembersLeftOut: room.MembersLeftOut,
+		Notes: map[string]string{}, Rules: map[string]string{}, ClocksAt: map[string]int{},
+	}
+	seen := false
+	for _, m := range room.Members {
+		if m.Kind == protocol.KindAgent {
+			m.Kind = protocol.KindHarness
+		}
+		if v.own(m.ParticipantID) {
+			if seen {
+				continue
+			}
+			seen = true
+			m.ParticipantID, m.Name, m.Harness = v.self, v.s.NameOf(v.self), ""
+		}
+		c.Members = append(c.Members, m)
+	}
+	slices.SortStableFunc(c.Members, byName)
+	for id, note := range room.Notes {
+		c.Notes[v.id(id)], c.ClocksAt[v.id(id)] = note, room.ClocksAt[id]
+	}
+	for id, rules := range room.Rules {
+		c.Rules[v.id(id)] = rules
+	}
+	return &c
+}
+
 // rewrite is an event with every id in a field of its own as the harness knew it. Words in texts stay as they are. Each type
 // that holds the id of an agent has its line here.
 func rewrite(v view, e protocol.Event) protocol.Event {
@@ -76,6 +109,7 @@ func rewrite(v view, e protocol.Event) protocol.Event {
 	case *protocol.MessageNew:
 		c := *d
 		c.From, c.AddressedTo = v.from(d.From), v.ids(d.AddressedTo)
+		c.Room = v.room(d.Room)
 		e.Data = &c
 	case *protocol.MessageOverheard:
 		c := *d

@@ -42,7 +42,7 @@ func (d *deciding) address(room *Room, speaker protocol.Actor, post *protocol.Me
 			chosen[t] = chosen[t] || t == id || d.s.harnessOf(t) == id
 		}
 	}
-	for _, id := range d.mentioned(room, post.Text) {
+	for _, id := range d.s.Mentioned(room, post.Text) {
 		choice = true
 		chosen[id] = true
 	}
@@ -94,50 +94,4 @@ func (d *deciding) undirected(room *Room, person string, takers []string, choice
 		return []string{room.Lead}
 	}
 	return []string{}
-}
-
-// mentioned are the members whose handles a text @-mentions. One handle means one kind of member: an agent by its own name first,
-// then the one agent of the harness of that name, then people, all of that handle (contract U-101).
-func (d *deciding) mentioned(room *Room, text string) []string {
-	var handles, ids []string
-	known := map[string]bool{}
-	add := func(handle string, members ...string) {
-		if handle == "" || known[fold(handle)] {
-			return
-		}
-		known[fold(handle)] = true
-		for _, m := range members {
-			handles, ids = append(handles, handle), append(ids, m)
-		}
-	}
-	for _, a := range d.s.AgentsIn(room, "") {
-		add(a.Handle, a.ID)
-	}
-	for _, m := range room.Members {
-		h := d.s.Harnesses[d.s.harnessOf(m)]
-		if h == nil {
-			continue
-		}
-		if m == h.ID {
-			add(HandleOf(h.Name), m)
-		} else if agents := d.s.AgentsIn(room, h.ID); len(agents) == 1 {
-			add(HandleOf(h.Name), agents[0].ID)
-		}
-	}
-	people := map[string][]string{}
-	for _, m := range room.Members {
-		if p := d.s.People[m]; p != nil {
-			if handle := HandleOf(p.Name); handle != "" {
-				people[fold(handle)] = append(people[fold(handle)], m)
-			}
-		}
-	}
-	for handle, members := range people {
-		add(handle, members...)
-	}
-	var named []string
-	for i := range mentions(text, handles) {
-		named = append(named, ids[i])
-	}
-	return named
 }

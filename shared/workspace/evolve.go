@@ -104,6 +104,7 @@ func (s *State) evolveRoom(e protocol.Event) {
 		}
 	case *protocol.MemberAdded:
 		if room != nil && protocol.PrefixOf(d.ParticipantID) != protocol.PrefixAgent {
+			s.seat(room, d.ParticipantID, d.By, e)
 			room.join(d.ParticipantID)
 		}
 	case *protocol.MemberRemoved:
@@ -117,8 +118,12 @@ func (s *State) evolveRoom(e protocol.Event) {
 		s.evolveAgent(d.AgentFacts)
 	case *protocol.AgentAttached:
 		if a := s.Agents[d.AgentID]; a != nil && room != nil {
+			if parked := s.Rooms[a.Parked]; parked != nil && parked != room {
+				delete(parked.Seats, a.ID)
+			}
 			a.Room, a.LastRoom, a.Parked = room.ID, room.ID, ""
 			s.contextJoined(room, a.ID, e.Seq)
+			s.seat(room, a.ID, d.By, e)
 			room.join(a.ID)
 			// The harness itself holds a room only while none of its agents does.
 			room.leave(a.HarnessID)
@@ -147,7 +152,9 @@ func (s *State) evolveSpaceOpened(e protocol.Event, d *protocol.SpaceOpened) {
 		room.OpenedBy = e.Actor.HarnessID
 	}
 	for _, id := range d.ParticipantIDs {
-		if protocol.PrefixOf(id) != protocol.PrefixAgent { // agents join by agent.attached
+		if protocol.PrefixOf(id) == protocol.PrefixAgent { // agents join by agent.attached
+			room.setSeat(id, Seat{})
+		} else {
 			room.join(id)
 		}
 		if protocol.PrefixOf(id) == protocol.PrefixHarness {
@@ -199,6 +206,7 @@ func (s *State) evolveHarnessRemoved(id string) {
 		if !room.Deleted {
 			room.Members = slices.DeleteFunc(room.Members, func(m string) bool { return s.harnessOf(m) == id })
 			maps.DeleteFunc(room.ContextFrom, func(m string, _ int64) bool { return s.harnessOf(m) == id })
+			maps.DeleteFunc(room.Seats, func(m string, _ Seat) bool { return s.harnessOf(m) == id })
 		}
 	}
 }
@@ -229,7 +237,11 @@ func (s *State) evolveReleased(e protocol.Event, d *protocol.AgentReleased) {
 	if room == nil || room.Deleted { // a deleted room remembers who was in it
 		return
 	}
+	seat, sat := room.Seats[a.ID]
 	room.leave(a.ID)
+	if sat && a.Parked != "" {
+		room.setSeat(a.ID, seat)
+	}
 	if room.Lead == a.ID {
 		room.Lead = ""
 	}
@@ -241,6 +253,10 @@ func (s *State) evolveReleased(e protocol.Event, d *protocol.AgentReleased) {
 }
 
 func (s *State) evolveMessage(room *Room, e protocol.Event, d *protocol.MessagePost) {
+	if room.FirstSaid == 0 {
+		room.FirstSaid = e.Seq
+	}
+	s.turnGiven(room, e, d)
 	if e.Actor.Kind != protocol.KindPerson {
 		room.LastAgentSaid = e.Actor.ID
 		s.contextSaid(room, e)
@@ -267,6 +283,7 @@ func (r *Room) join(id string) {
 func (r *Room) leave(id string) {
 	r.Members = slices.DeleteFunc(r.Members, func(m string) bool { return m == id })
 	delete(r.LastTo, id)
+	delete(r.Seats, id)
 }
 
 // LineRooms are the rooms an event writes a context line in. A person's rename is a line in every room, but in none of their chains:

@@ -132,6 +132,14 @@ func sameName(a, b string) bool { return a == b || nameKey(a) == nameKey(b) }
 // fold is s in NFC and without case: characters that differ only in case become the same one.
 func fold(s string) string { return norm.NFC.String(strings.Map(foldRune, norm.NFC.String(s))) }
 
+// CompareNames orders names without case, and those that are equal then by their bytes.
+func CompareNames(a, b string) int {
+	if c := strings.Compare(fold(a), fold(b)); c != 0 {
+		return c
+	}
+	return strings.Compare(a, b)
+}
+
 // foldRune is the smallest of the characters that differ from r only in case.
 func foldRune(r rune) rune {
 	if 'a' <= r && r <= 'z' {

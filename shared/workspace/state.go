@@ -8,7 +8,7 @@ import (
 
 // FoldVersion is the version of State as a snapshot keeps it. It goes up when Evolve or State changes in a way that an old
 // snapshot does not show; a snapshot of another version is not read.
-const FoldVersion = 3
+const FoldVersion = 4
 
 // State is a workspace after the events up to Seq. Maps are keyed by id. It keeps what decisions and deliveries read, and no text of messages.
 type State struct {
@@ -103,6 +103,10 @@ type Room struct {
 	AskedOf string `json:"asked_of,omitzero"`
 	// Members are the people and agents in it, and the harness itself where it is who the room holds, in the order they joined.
 	Members []string `json:"members,omitzero"`
+	// Seats are what else is known of those who are in it; who is missing has the zero Seat.
+	Seats map[string]Seat `json:"seats,omitzero"`
+	// FirstSaid is the seq of the first words said here, 0 for none.
+	FirstSaid int64 `json:"first_said,omitzero"`
 	// Lead is the agent that leads, "" for none.
 	Lead string `json:"lead,omitzero"`
 	// LastTo is, for each person, the agent they last wrote to here.
