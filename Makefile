@@ -16,7 +16,7 @@ MINISTACK             := $(BIN)/ministack-$(MINISTACK_VERSION)/bin/ministack
 
 PACKAGE_LIMIT         := 15000000
 
-.PHONY: help run test lint e2e bench build deploy clean fuzz fmt
+.PHONY: help run test lint e2e bench cost build deploy clean fuzz fmt
 
 help: ## this list
 	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /\1\t/' | expand -t 10
@@ -46,11 +46,14 @@ fuzz: ## each fuzz target for FUZZTIME (10s)
 	    go test $$pkg -run '^$$' -fuzz "^$$f\$$" -fuzztime $(or $(FUZZTIME),10s); \
 	  done; done
 
-bench: ## speed and DynamoDB units as tables (PEERS=1: NATS and Centrifugo too; ARGS="-quick -only write")
+bench: ## speed as tables (PEERS=1: NATS and Centrifugo too; ARGS="-quick -only write")
 	@mkdir -p .build
 	go build -o .build/chips ./localstack/chips
 	go build -o .build/bench ./localstack/bench
 	.build/bench $(if $(PEERS),-peers) $(ARGS)
+
+cost: ## what Chips uses on AWS and costs there, counted by its handlers
+	go run ./localstack/cost
 
 build: $(FUNCTIONS:%=.build/%/bootstrap) ## every function's binary for Lambda, under .build/; 15 MB each at most
 

@@ -63,6 +63,7 @@ var table = map[string]row{
 	"localstack/gateway":   {"protocol workspace engine auth session fanout httpapi", "context net lambda"},
 	"localstack/chips":     {"* localstack/gateway", "aws lambda net os context clock"},
 	"localstack/bench":     {"* localstack/gateway", "aws lambda net os context clock"},
+	"localstack/cost":      {"*", "aws lambda net os context clock"},
 	"localstack/ministack": {"protocol engine session dynamo client", "aws net os context clock"},
 	"functions/":           {"*", "aws lambda net os context clock"},
 

@@ -36,7 +36,6 @@ var lines = []line{
 	{"replay", (*bench).replay},
 	{"idle", (*bench).idle},
 	{"depth", (*bench).depth},
-	{"units", (*bench).units},
 	{"peers", (*bench).comparePeers},
 }
 

@@ -14,14 +14,13 @@ import (
 type unit string
 
 const (
-	millis  unit = "ms"
-	micros  unit = "us"
-	rate    unit = "/s"
-	mega    unit = "MB"
-	kilo    unit = "KB"
-	count   unit = ""
-	dollars unit = "$"
-	times   unit = "x"
+	millis unit = "ms"
+	micros unit = "us"
+	rate   unit = "/s"
+	mega   unit = "MB"
+	kilo   unit = "KB"
+	count  unit = ""
+	times  unit = "x"
 )
 
 // row is one measurement: a value a repetition.
@@ -70,8 +69,6 @@ func (r row) cells() []string {
 // format writes a value with its unit.
 func (u unit) format(v float64) string {
 	switch u {
-	case dollars:
-		return "$" + u.number(v)
 	case rate, times, count:
 		return u.number(v) + string(u)
 	}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/chipschat/chips-aws/shared/engine"
+)
+
+// people and harnesses are who is in the room, each on a socket that is subscribed; batch is how many commits one batch of the table's
+// stream brings in a busy room; rounds is how often each of them writes.
+const (
+	people, harnesses = 3, 2
+	batch, rounds     = 10, 4
+	sockets           = people + harnesses
+)
+
+// report is all that was measured.
+type report struct {
+	operations []operation
+	// messages and steps, each written by itself, and ten to a batch of the stream: the mean of one. stored is what one leaves in the table.
+	message, busyMessage, step, busyStep scene
+	// arrival is what opening a socket takes and, once it is closed, closing it; pong an answer to a ping; sweep a run with nothing to do.
+	arrival, pong, sweep usage
+}
+
+// scene is what n writes used together.
+type scene struct {
+	usage
+	n, stored int
+}
+
+func measure(ctx context.Context) (*report, error) {
+	r := &report{}
+	for _, part := range []func(context.Context, *cloud) error{r.one, r.room, r.nobody} {
+		c, err := newCloud(ctx)
+		if err != nil {
+			return nil, err
+		}
+		err = part(ctx, c)
+		c.emulator.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// one measures operations one at a time.
+func (r *report) one(ctx context.Context, c *cloud) error {
+	all, err := c.house(ctx, 1, 1)
+	if err != nil {
+		return err
+	}
+	owner, v := all[0], all[1]
+	for _, step := range arrival[:len(arrival)-1] { // without a stream
+		if err := step.do(c, ctx, owner); err != nil {
+			return err
+		}
+	}
+	if r.operations, err = c.operations(ctx, owner, v); err != nil {
+		return err
+	}
+	// What a client does that comes back to a socket of its own: all is warm.
+	r.arrival, err = c.measured("coming back", func() error {
+		if err := c.arrive(ctx, v); err != nil {
+			return err
+		}
+		return c.disconnect(ctx, v)
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.arrive(ctx, v); err != nil {
+		return err
+	}
+	r.pong, err = c.measured("pong", func() error { return c.pong(ctx, v) })
+	return err
+}
+
+// room measures a conversation.
+func (r *report) room(ctx context.Context, c *cloud) error {
+	all, err := c.house(ctx, people, harnesses)
+	if err != nil {
+		return err
+	}
+	if err := c.arrive(ctx, all...); err != nil {
+		return err
+	}
+	agents := all[people:]
+	// What is first of its kind is not measured.
+	if _, err := c.held(ctx, all[:1], (*cloud).say, 1, 1); err != nil {
+		return err
+	}
+	if _, err := c.held(ctx, agents[:1], (*cloud).start, 1, 1); err != nil {
+		return err
+	}
+	for _, s := range []struct {
+		into *scene
+		by   []*visitor
+		do   writing
+		each int
+	}{
+		{&r.message, all, (*cloud).say, 1}, {&r.busyMessage, all, (*cloud).say, batch},
+		{&r.step, agents[:1], (*cloud).step, 1}, {&r.busyStep, agents[:1], (*cloud).step, batch},
+	} {
+		if *s.into, err = c.held(ctx, s.by, s.do, sockets*rounds, s.each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// held has some write n times, one after another, and fan-out run with so many commits at a time.
+func (c *cloud) held(ctx context.Context, by []*visitor, do writing, n, each int) (scene, error) {
+	before, err := c.stored(ctx)
+	if err != nil {
+		return scene{}, err
+	}
+	s := scene{n: n}
+	s.usage, err = c.measured("a conversation", func() error {
+		var commits []engine.Commit
+		for i := range n {
+			commit, err := do(c, ctx, by[i%len(by)])
+			if err != nil {
+				return err
+			}
+			if commits = append(commits, commit); len(commits) == each {
+				if err := c.ring(ctx, by[0], commits...); err != nil {
+					return err
+				}
+				commits = nil
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return scene{}, err
+	}
+	after, err := c.stored(ctx)
+	s.stored = after - before
+	if err == nil && s.out < n {
+		err = fmt.Errorf("%d writes led to %d messages: nobody was sent them", n, s.out)
+	}
+	return s, err
+}
+
+// nobody measures the sweep of a deployment without a socket.
+func (r *report) nobody(ctx context.Context, c *cloud) error {
+	var err error
+	r.sweep, err = c.measured("sweep", func() error {
+		return c.invoke(func() error { return c.swept.Sweep(ctx) })
+	})
+	return err
+}
+
+// times is how often something that comes so often comes in a month.
+func times(every time.Duration) float64 { return float64(month / every) }

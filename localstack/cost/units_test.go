@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chipschat/chips-aws/shared/dynamo"
+)
+
+// What is counted is the same in every run, so it is a test: whoever makes an operation dearer, or cheaper, finds it here.
+func TestCounts(t *testing.T) {
+	r, err := measure(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	type count struct {
+		WRU, RRU                       float64
+		in, out, requests, invocations int
+	}
+	got := map[string]count{}
+	of := func(u usage, n int) count {
+		return count{u.WRU / float64(n), u.RRU / float64(n), u.in / n, u.out / n, u.requests / n, u.invoked}
+	}
+	for _, o := range r.operations {
+		got[o.what] = of(o.usage, 1)
+		if o.missed() {
+			t.Errorf("%s: %+v, its goal is %+v", o.what, o.Units, o.goal)
+		}
+		if o.Calls > 4 {
+			t.Errorf("%s: %d calls of the database", o.what, o.Calls)
+		}
+	}
+	for what, s := range map[string]scene{"messages": r.message, "messages at once": r.busyMessage, "steps": r.step, "steps at once": r.busyStep} {
+		got[what] = of(s.usage, s.n)
+		if s.logged != 0 {
+			t.Errorf("%s: %d bytes were logged of what is as it should be", what, s.logged)
+		}
+	}
+	got["sweep with nothing to do"] = of(r.sweep, 1)
+	want := map[string]count{
+		"a socket ticket, issued":                  {WRU: 1, RRU: 1, requests: 1, invocations: 1},
+		"a socket ticket, spent":                   {WRU: 1, RRU: 1, invocations: 1},
+		"a socket, opened ($connect)":              {WRU: 1, RRU: 1, invocations: 1},
+		"hello":                                    {WRU: 1, RRU: 2, in: 1, out: 1, invocations: 1},
+		"subscribe, nothing to replay":             {WRU: 4, RRU: 2, in: 1, invocations: 1},
+		"an answer to a ping":                      {RRU: 1, in: 1, invocations: 1},
+		"an authenticated read (GET /v1/spaces)":   {RRU: 2, requests: 1, invocations: 1},
+		"a message of 300 characters, acked":       {WRU: 3, in: 1, out: 1, invocations: 1},
+		"fan-out of one commit, to one subscriber": {WRU: 2, RRU: 1, out: 1, invocations: 1},
+		"a step, acked":                            {WRU: 2, in: 1, out: 1, invocations: 1},
+		"fan-out of 10 commits in one batch":       {WRU: 2, RRU: 1, out: 10, invocations: 1},
+		"a socket, closed ($disconnect)":           {WRU: 1, invocations: 1},
+		// API Gateway's share of a message is 7: one in, one ack, five out.
+		"messages":                 {WRU: 5, RRU: 1, in: 1, out: 6, invocations: 40},
+		"messages at once":         {WRU: 3.2, RRU: 0.1, in: 1, out: 6, invocations: 22},
+		"steps":                    {WRU: 4, RRU: 1, in: 1, out: 6, invocations: 40},
+		"steps at once":            {WRU: 2.2, RRU: 0.1, in: 1, out: 6, invocations: 22},
+		"sweep with nothing to do": {RRU: 8, invocations: 1},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(count{})); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
+	}
+}
+
+// A message of 300 characters leaves no more than this in the table, its claim and its entry in the index of rooms included; of its item
+// a write unit is 1,024 bytes.
+func TestStored(t *testing.T) {
+	r := &report{}
+	c, err := newCloud(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.emulator.Close)
+	if err := r.room(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.message.stored / r.message.n; got > 2100 {
+		t.Errorf("a message leaves %d bytes", got)
+	}
+	if got := r.step.stored / r.step.n; got > 900 {
+		t.Errorf("a step leaves %d bytes", got)
+	}
+}
+
+// Sums of what was counted, at prices that were looked up.
+func TestDollars(t *testing.T) {
+	u := usage{Units: dynamo.Units{WRU: 5, RRU: 1}, in: 1, out: 6, invoked: 2, millis: 40}
+	if got := sum(u.gateway(million)); got != 7 {
+		t.Errorf("API Gateway's share is $%g, want $7", got)
+	}
+	if got, want := sum(u.beside(million)), 3.125+.125+.4+40*.5*.0133334; math.Abs(got-want) > 1e-6 {
+		t.Errorf("the rest is $%g, want $%g", got, want)
+	}
+	r := &report{sweep: usage{Units: dynamo.Units{RRU: 8}, invoked: 1, millis: 80}}
+	// Two queues with five polls of 20 s each: 1,296,000 requests.
+	if got, want := sum(r.idle()), .5184+.0432+1+.0432+.00864+43200*.08*.5*.0000133334; math.Abs(got-want) > 1e-6 {
+		t.Errorf("an idle month is $%g, want $%g", got, want)
+	}
+	if got, want := afterFree(r.idle()), .296*.4+.0432; math.Abs(got-want) > 1e-6 {
+		t.Errorf("an idle month after the free allowances is $%g, want $%g", got, want)
+	}
+}
+
+// What the prices take for granted of the template: every function's memory but replay's, and how many alarms and queues there are.
+func TestTemplate(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("..", "..", "template.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(raw), "Type: SQS\n"); n != queues {
+		t.Errorf("%d queues feed functions, want %d", n, queues)
+	}
+	if !strings.Contains(string(raw), fmt.Sprintf("    MemorySize: %d\n", memoryMB)) {
+		t.Errorf("the functions do not have %d MB", memoryMB)
+	}
+}
