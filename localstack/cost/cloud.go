@@ -24,6 +24,7 @@ import (
 	"github.com/chipschat/chips-aws/shared/httpapi"
 	"github.com/chipschat/chips-aws/shared/protocol"
 	"github.com/chipschat/chips-aws/shared/session"
+	"github.com/chipschat/chips-aws/shared/sweep"
 )
 
 const adminToken = "cost-admin-token"
@@ -38,7 +39,7 @@ type cloud struct {
 	table       *dynamo.Table
 	credentials *auth.Service
 	sessions    *session.Sessions
-	swept       *session.Sessions
+	sweep       *sweep.Sweep
 	fanout      *fanout.Fanout
 	call        func(context.Context, events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error)
 	pushed      pushes
@@ -65,7 +66,7 @@ func newCloud(ctx context.Context) (*cloud, error) {
 		})
 	}
 	c.sessions = newSessions(newEngine())
-	c.swept = newSessions(nil)
+	c.sweep = sweep.New(sweep.Config{Rows: c.table, Due: map[string]sweep.Handler{"X#": newSessions(nil).Overdue}, Now: time.Now, Log: log})
 	rung := newEngine()
 	c.fanout = fanout.New(fanout.Config{Log: rung, Connections: newSessions(rung), Rows: c.table, Push: &c.pushed, Now: time.Now, Logger: log})
 	asked := newEngine()

@@ -150,7 +150,7 @@ func (c *cloud) held(ctx context.Context, by []*visitor, do writing, n, each int
 func (r *report) nobody(ctx context.Context, c *cloud) error {
 	var err error
 	r.sweep, err = c.measured("sweep", func() error {
-		return c.invoke(func() error { return c.swept.Sweep(ctx) })
+		return c.invokeAbreast(engine.DueShards, func() error { return c.sweep.Run(ctx) })
 	})
 	return err
 }

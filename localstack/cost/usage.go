@@ -56,7 +56,10 @@ func (c *cloud) usage() usage {
 
 // invoke is one invocation of a function. How long it would take is told by what it waits for: its calls of the database go one after
 // another, its posts to a connection too, and those to several connections side by side.
-func (c *cloud) invoke(do func() error) error {
+func (c *cloud) invoke(do func() error) error { return c.invokeAbreast(1, do) }
+
+// invokeAbreast is an invocation that makes so many calls of the database at once.
+func (c *cloud) invokeAbreast(abreast int, do func() error) error {
 	c.pushed.mu.Lock()
 	c.pushed.to = nil
 	c.pushed.mu.Unlock()
@@ -68,7 +71,8 @@ func (c *cloud) invoke(do func() error) error {
 	for _, n := range c.pushed.to {
 		posts = max(posts, n)
 	}
-	took := time.Duration(c.meter.Units().Calls-calls)*databaseCall + time.Duration(posts)*pushCall + ownWork*coreMB/memoryMB
+	calls = (c.meter.Units().Calls - calls + abreast - 1) / abreast
+	took := time.Duration(calls)*databaseCall + time.Duration(posts)*pushCall + ownWork*coreMB/memoryMB
 	c.used.invoked++
 	c.used.millis += int((took + time.Millisecond - 1) / time.Millisecond) // billed by the millisecond
 	return nil
