@@ -27,11 +27,12 @@ type Line struct {
 	Seq  int64  `json:"seq"`
 	At   Time   `json:"at"`
 	Kind string `json:"kind"`
-	// From, MessageID, Text and AddressedTo are of said. AddressedTo is nil in a log from before Chips said so, else never nil.
+	// From, MessageID, Text, AddressedTo and Held are of said. AddressedTo is nil in a log from before Chips said so, else never nil.
 	From        *Participant `json:"from,omitzero"`
 	MessageID   string       `json:"message_id,omitzero"`
 	Text        *string      `json:"text,omitzero"`
 	AddressedTo []string     `json:"addressed_to,omitzero"`
+	Held        bool         `json:"held,omitzero"`
 	// Who joined, left or was renamed: Name is a person's new name. A room that was renamed has Title instead.
 	Who      *Participant `json:"who,omitzero"`
 	Name     string       `json:"name,omitzero"`

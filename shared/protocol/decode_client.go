@@ -102,6 +102,8 @@ func longText(d Data) (field, text string) {
 	switch d := d.(type) {
 	case *MessagePost:
 		return "text", d.Text
+	case *MessageEdited:
+		return "text", d.Text
 	case *StepStarted:
 		return "title", d.Title
 	case *StepLog:

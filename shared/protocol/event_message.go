@@ -19,6 +19,8 @@ type MessagePost struct {
 	// AddressedTo is whom the message is for: agents, or the harness itself where it is who the room holds. Nil in a log from
 	// before Chips said so, when a message was for every harness in its room; otherwise never nil.
 	AddressedTo []string `json:"addressed_to,omitzero"`
+	// Held says that the referee held it: it is for nobody until it is handed on.
+	Held bool `json:"held,omitzero"`
 	// MessageID, From and WorkingTurns are added at delivery, on a harness's own post as it comes back.
 	MessageID    string        `json:"message_id,omitzero"`
 	From         *From         `json:"from,omitzero"`

@@ -10,6 +10,7 @@ var kinds = []kind{
 	kindOf[MemberAdded](), kindOf[MemberRemoved](),
 	kindOf[AgentRegistered](), kindOf[AgentUpdated](), kindOf[AgentAttached](), kindOf[AgentReleased](), kindOf[AgentMoved](),
 	kindOf[MessagePost](), kindOf[MessageNew](), kindOf[MessageOverheard](),
+	kindOf[MessageEdited](), kindOf[MessageDeleted](), kindOf[ReactionSet](), kindOf[PinSet](),
 	kindOf[RunStarted](), kindOf[RunPaused](), kindOf[RunResumed](), kindOf[RunCompleted](), kindOf[RunFailed](), kindOf[RunCancelled](), kindOf[RunCancel](),
 	kindOf[StepStarted](), kindOf[StepLog](),
 }
