@@ -132,7 +132,11 @@ func words(path string, list ...string) form {
 }
 
 func between(path string, least, most float64) form {
-	return form{path, func(s *jsonschema.Schema) { s.Minimum, s.Maximum = &least, &most }}
+	return form{path, func(s *jsonschema.Schema) {
+		if s.Type != "boolean" { // held is a number in hello, and a word of the referee on a message
+			s.Minimum, s.Maximum = &least, &most
+		}
+	}}
 }
 
 func oneOf[T ~string](words ...T) *jsonschema.Schema {

@@ -55,7 +55,11 @@ var rules = map[string]rule{
 	"member.removed":   {byPerson, (*deciding).memberRemoved},
 	"agent.moved":      {byPerson, (*deciding).agentMoved},
 
-	"message.post": {byPerson | byHarness, (*deciding).messagePost},
+	"message.post":    {byPerson | byHarness, (*deciding).messagePost},
+	"message.edited":  {byPerson | byHarness, (*deciding).messageEdited},
+	"message.deleted": {byPerson | byHarness, (*deciding).messageDeleted},
+	"reaction.set":    {byPerson | byHarness, (*deciding).reactionSet},
+	"pin.set":         {byPerson, (*deciding).pinSet},
 
 	"run.started":   {byHarness, (*deciding).runStarted},
 	"run.paused":    {byHarness, (*deciding).runPaused},
@@ -221,8 +225,21 @@ func (d *deciding) needMember() *protocol.Error {
 
 // Cites are the message ids that a draft names and whose events the decision reads; the engine puts them in Command.Cited.
 func Cites(draft protocol.Event) []string {
-	if post, ok := draft.Data.(*protocol.MessagePost); ok && post.ReplyTo != "" {
-		return []string{post.ReplyTo}
+	id := ""
+	switch d := draft.Data.(type) {
+	case *protocol.MessagePost:
+		id = d.ReplyTo
+	case *protocol.MessageEdited:
+		id = d.MessageID
+	case *protocol.MessageDeleted:
+		id = d.MessageID
+	case *protocol.ReactionSet:
+		id = d.MessageID
+	case *protocol.PinSet:
+		id = d.MessageID
 	}
-	return nil
+	if id == "" {
+		return nil
+	}
+	return []string{id}
 }

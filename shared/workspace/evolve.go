@@ -135,6 +135,14 @@ func (s *State) evolveRoom(e protocol.Event) {
 		if room != nil {
 			s.evolveMessage(room, e, d)
 		}
+	case *protocol.MessageEdited:
+		s.evolveMark(room, e, d.MessageID, false)
+	case *protocol.MessageDeleted:
+		s.evolveMark(room, e, d.MessageID, true)
+	case *protocol.ReactionSet:
+		s.evolveSetting(e, d.MessageID, Setting{By: e.Actor.ID, Emoji: d.Emoji, On: d.On})
+	case *protocol.PinSet:
+		s.evolveSetting(e, d.MessageID, Setting{On: d.On})
 	default:
 		s.evolveRun(e)
 		return

@@ -27,6 +27,11 @@ type State struct {
 	// Deleted are the ids of deleted rooms that are remembered, oldest first, at most RememberedRooms.
 	Deleted []string `json:"deleted,omitzero"`
 
+	// Settings are the reactions and pins that are remembered, the one set longest ago first, at most RememberedSettings; SettingsFrom is
+	// the seq of the newest event that set one which is not, 0 for none.
+	Settings     []Setting `json:"settings,omitzero"`
+	SettingsFrom int64     `json:"settings_from,omitzero"`
+
 	// LastBare is the seq of the newest event of no room, 0 for none.
 	LastBare int64 `json:"last_bare,omitzero"`
 
@@ -123,6 +128,8 @@ type Room struct {
 	Turns []string `json:"turns,omitzero"`
 	// Renames are the newest renames of people who were here then, oldest first, at most MaxRenames.
 	Renames []Rename `json:"renames,omitzero"`
+	// Marks are what became of its messages after they were said.
+	Marks Marks `json:"marks,omitzero"`
 	// LastSeq is the seq of the room's newest event.
 	LastSeq int64 `json:"last_seq,omitzero"`
 	// OpenedSeq is the seq of its space.opened.

@@ -1,0 +1,259 @@
+package workspace
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/chipschat/chips-aws/shared/protocol"
+)
+
+// Mark is what became of a message after it was said: its newest edit, or that it was deleted.
+type Mark struct {
+	// Message is the seq of the message, and Event that of its newest message.edited, or of its message.deleted.
+	Message int64 `json:"m"`
+	Event   int64 `json:"e"`
+	Deleted bool  `json:"d,omitzero"`
+}
+
+// Marks are the marks of a room's messages, rising by message: one for each that was ever edited or deleted.
+type Marks []Mark
+
+// Of is the mark of the message at a seq; false where nothing became of it.
+func (m Marks) Of(message int64) (Mark, bool) {
+	i, ok := m.find(message)
+	if !ok {
+		return Mark{}, false
+	}
+	return m[i], true
+}
+
+func (m Marks) find(message int64) (int, bool) {
+	return slices.BinarySearchFunc(m, message, func(m Mark, message int64) int { return int(m.Message - message) })
+}
+
+// with is the marks with one more; a deletion is for good. The slice may be changed in place.
+func (m Marks) with(mark Mark) Marks {
+	i, ok := m.find(mark.Message)
+	if !ok {
+		return slices.Insert(m, i, mark)
+	}
+	if !m[i].Deleted {
+		m[i] = mark
+	}
+	return m
+}
+
+// RememberedSettings is how many reactions and pins are known by how they were set last. One that sets again what is known to be so
+// changes nothing; of what is forgotten it is logged once more, which says the same.
+const RememberedSettings = 1000
+
+// Setting is a reaction or a pin as it was set last.
+type Setting struct {
+	// Message is the seq of the message, By whose reaction it is ("" for a pin), and Emoji what it is.
+	Message int64  `json:"m"`
+	By      string `json:"by,omitzero"`
+	Emoji   string `json:"emoji,omitzero"`
+	On      bool   `json:"on,omitzero"`
+	// Seq is that of the event that set it.
+	Seq int64 `json:"seq"`
+}
+
+// isSet says whether a setting is known to be so already. Who was never set on is off: so is one on a message that is newer than all that was
+// forgotten.
+func (s *State) isSet(want Setting) bool {
+	for _, known := range s.Settings {
+		if known.Message == want.Message && known.By == want.By && known.Emoji == want.Emoji {
+			return known.On == want.On
+		}
+	}
+	return !want.On && want.Message > s.SettingsFrom
+}
+
+func (s *State) evolveSetting(e protocol.Event, message string, set Setting) {
+	set.Message, _ = protocol.SeqOf(message)
+	set.Seq = e.Seq
+	s.Settings = slices.DeleteFunc(s.Settings, func(known Setting) bool {
+		return known.Message == set.Message && known.By == set.By && known.Emoji == set.Emoji
+	})
+	s.Settings = append(s.Settings, set)
+	for len(s.Settings) > RememberedSettings {
+		s.SettingsFrom = s.Settings[0].Seq
+		s.Settings = s.Settings[1:]
+	}
+	s.heard(e.RunID, e.TS)
+}
+
+func (s *State) evolveMark(room *Room, e protocol.Event, message string, deleted bool) {
+	seq, ok := protocol.SeqOf(message)
+	if room == nil || !ok {
+		return
+	}
+	room.Marks = room.Marks.with(Mark{Message: seq, Event: e.Seq, Deleted: deleted})
+	s.heard(e.RunID, e.TS)
+}
+
+// message is the message a draft names, in a room of the sender's, and the run that the draft is on, nil for none. What the sender may
+// not see is as what is not there.
+func (d *deciding) message(id string) (post protocol.Event, room *Room, run *Run, err *protocol.Error) {
+	space := d.c.Draft.SpaceID
+	if d.c.By.Kind == protocol.KindHarness && d.c.Draft.RunID != "" {
+		if run, err = d.ownRun(); err != nil {
+			return post, nil, nil, err
+		}
+		space = run.Room
+	}
+	if space != "" {
+		if room, err = d.roomOf(space); err != nil {
+			return post, nil, nil, err
+		}
+	}
+	post, ok := d.c.Cited[id]
+	if room == nil {
+		room = d.s.Rooms[post.SpaceID]
+	}
+	if _, said := post.Data.(*protocol.MessagePost); !ok || !said || !d.s.InRoom(room, d.c.By.ID) || post.SpaceID != room.ID {
+		return post, nil, nil, notFound("message_id names no message that you may see")
+	}
+	return post, room, run, nil
+}
+
+// ownMessage is the message a draft names, if the sender said it and may still speak as who said it in its room.
+func (d *deciding) ownMessage(id string) (protocol.Event, *Room, *protocol.Error) {
+	post, room, run, err := d.message(id)
+	if err != nil {
+		return post, nil, err
+	}
+	author := post.Actor.ID
+	switch {
+	case d.c.By.Kind == protocol.KindPerson && author != d.c.By.ID,
+		d.c.By.Kind == protocol.KindHarness && d.s.harnessOf(author) != d.c.By.ID:
+		return post, nil, forbidden("only who said a message changes or deletes it")
+	case run != nil && run.AgentID != author:
+		return post, nil, d.bad("the run is not that of who said the message")
+	}
+	if actor := d.c.Draft.Actor; d.c.By.Kind == protocol.KindHarness && actor.ID != "" && actor.ID != d.c.By.ID && actor.ID != author {
+		return post, nil, forbidden("actor is not who said the message")
+	}
+	if a := d.s.Agents[author]; a != nil && a.Room != room.ID {
+		return post, nil, forbidden("the agent that said it is not in this room")
+	}
+	if room.Archived {
+		return post, nil, closed()
+	}
+	return post, room, nil
+}
+
+func (d *deciding) messageEdited() *protocol.Error {
+	draft, ok := d.c.Draft.Data.(*protocol.MessageEdited)
+	if !ok || draft.MessageID == "" {
+		return d.bad("message_id is missing")
+	}
+	post, room, err := d.ownMessage(draft.MessageID)
+	if err != nil {
+		return err
+	}
+	if mark, _ := room.Marks.Of(post.Seq); mark.Deleted {
+		return wasDeleted()
+	}
+	if strings.TrimSpace(draft.Text) == "" && len(post.Data.(*protocol.MessagePost).Attachments) == 0 {
+		return d.bad("text is empty and the message has no files")
+	}
+	d.answer(post.Actor, room.ID, draft).RunID = d.runID()
+	return nil
+}
+
+func (d *deciding) messageDeleted() *protocol.Error {
+	draft, ok := d.c.Draft.Data.(*protocol.MessageDeleted)
+	if !ok || draft.MessageID == "" {
+		return d.bad("message_id is missing")
+	}
+	post, room, err := d.ownMessage(draft.MessageID)
+	if err != nil {
+		return err
+	}
+	if mark, _ := room.Marks.Of(post.Seq); mark.Deleted {
+		return nil
+	}
+	d.answer(post.Actor, room.ID, draft).RunID = d.runID()
+	return nil
+}
+
+func (d *deciding) reactionSet() *protocol.Error {
+	draft, ok := d.c.Draft.Data.(*protocol.ReactionSet)
+	if !ok || draft.MessageID == "" {
+		return d.bad("message_id is missing")
+	}
+	if err := d.emoji(draft.Emoji); err != nil {
+		return err
+	}
+	post, room, run, err := d.message(draft.MessageID)
+	if err != nil {
+		return err
+	}
+	actor := d.sender()
+	switch {
+	case run != nil:
+		actor = d.runActor(run)
+	case d.c.By.Kind == protocol.KindHarness:
+		if actor, err = d.actorIn(room); err != nil {
+			return err
+		}
+	}
+	return d.set(post, room, actor, Setting{By: actor.ID, Emoji: draft.Emoji, On: draft.On}, draft)
+}
+
+func (d *deciding) pinSet() *protocol.Error {
+	draft, ok := d.c.Draft.Data.(*protocol.PinSet)
+	if err := d.needMember(); err != nil {
+		return err
+	}
+	if !ok || draft.MessageID == "" {
+		return d.bad("message_id is missing")
+	}
+	post, room, _, err := d.message(draft.MessageID)
+	if err != nil {
+		return err
+	}
+	return d.set(post, room, d.sender(), Setting{On: draft.On}, draft)
+}
+
+// set writes a reaction or a pin where it is not so already.
+func (d *deciding) set(post protocol.Event, room *Room, actor protocol.Actor, set Setting, draft protocol.Data) *protocol.Error {
+	if room.Archived {
+		return closed()
+	}
+	if mark, _ := room.Marks.Of(post.Seq); mark.Deleted {
+		return wasDeleted()
+	}
+	if set.Message = post.Seq; d.s.isSet(set) {
+		return nil
+	}
+	d.answer(actor, room.ID, draft).RunID = d.runID()
+	return nil
+}
+
+// emoji holds an emoji to its form: of any kind, as there are more every year, but no words.
+func (d *deciding) emoji(emoji string) *protocol.Error {
+	plain := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
+	switch {
+	case emoji == "":
+		return d.bad("emoji is missing")
+	case len(emoji) > protocol.MaxEmoji:
+		return d.bad("emoji has %d bytes: %d at most", len(emoji), protocol.MaxEmoji)
+	case strings.IndexFunc(emoji, plain) >= 0, strings.IndexFunc(emoji, func(r rune) bool { return r >= utf8.RuneSelf }) < 0:
+		return d.bad("emoji is not an emoji")
+	}
+	return nil
+}
+
+// runID is the run a harness's draft is on; a person's are on none.
+func (d *deciding) runID() string {
+	if d.c.By.Kind != protocol.KindHarness {
+		return ""
+	}
+	return d.c.Draft.RunID
+}
+
+func wasDeleted() *protocol.Error { return notFound("the message was deleted") }
