@@ -44,6 +44,8 @@ type Want struct {
 	taker string
 	// joiner is whose own joining, just before, is left out.
 	joiner string
+	// marks are what became of the room's messages up to then.
+	marks workspace.Marks
 }
 
 // Wants says which lines Render has to be given for an event and a recipient whom it covers; false when none.
@@ -58,7 +60,7 @@ func wants(s *workspace.State, e protocol.Event, r Recipient) (Want, bool) {
 	if r.Kind != protocol.KindHarness || room == nil || room.Deleted {
 		return Want{}, false
 	}
-	w := Want{Room: room.ID, Line: room.LastLine, before: e.Seq}
+	w := Want{Room: room.ID, Line: room.LastLine, before: e.Seq, marks: room.Marks}
 	if w.Line == e.Seq {
 		w.Line = room.PrevLine
 	}
@@ -92,27 +94,43 @@ func wants(s *workspace.State, e protocol.Event, r Recipient) (Want, bool) {
 	return w, true
 }
 
-// Past is the newest limit lines of a room, opened at a seq, below another. line is the newest in the room's chain below that.
-func Past(room string, opened, before, line int64, limit int) Want {
-	return Want{Room: room, Line: line, Since: opened, Need: limit + 1, lines: limit, chars: math.MaxInt, before: before}
+// Past is the newest limit lines of a room, opened at a seq, below another, by what became of its messages by now. line is the newest
+// in the room's chain below that.
+func Past(room string, opened, before, line int64, limit int, marks workspace.Marks) Want {
+	return Want{Room: room, Line: line, Since: opened, Need: limit + 1, lines: limit, chars: math.MaxInt, before: before, marks: marks}
 }
 
 // Counts says whether an event becomes a line of what is wanted, and not one that is left out.
 func (w Want) Counts(e protocol.Event) bool {
 	switch d := e.Data.(type) {
 	case *protocol.MessagePost:
+		if mark, _ := w.marks.Of(e.Seq); mark.Deleted {
+			return false
+		}
 		return w.taker == "" || w.taker != e.Actor.ID && w.taker != e.Actor.HarnessID
+	case *protocol.MessageEdited:
+		return false
 	case *protocol.MemberAdded:
 		return w.joiner == "" || w.joiner != d.ParticipantID || e.Seq != w.before-1
 	}
 	return true
 }
 
+// Edit is the seq of the message.edited that says how the words of a line read, 0 where they read as they were said.
+func (w Want) Edit(e protocol.Event) int64 {
+	mark, _ := w.marks.Of(e.Seq)
+	if mark.Deleted || !w.Counts(e) {
+		return 0
+	}
+	return mark.Event
+}
+
 // Context is what is wanted, in the view of the recipient (At the head): names as the state s knows them. lines are the room's, rising,
-// without a hole down from w.Line: as many as w.Need says or all above w.Since. The lines take bytes as JSON at most.
+// without a hole down from w.Line: as many as w.Need says or all above w.Since; with them come the edits that Edit names of each, wherever
+// they stand. The lines take bytes as JSON at most.
 func (w Want) Context(s *workspace.State, r Recipient, lines []protocol.Event, bytes int) *protocol.Context {
 	c := &protocol.Context{Lines: []protocol.Line{}, SinceSeq: w.Since, Before: w.before}
-	v := lineView{s: s, known: map[string]*protocol.Participant{}}
+	v := lineView{s: s, known: map[string]*protocol.Participant{}, edits: w.edits(lines)}
 	if r.Kind == protocol.KindHarness && !r.SpeaksAgents {
 		v.before = &view{s, r.ID}
 	}
@@ -168,9 +186,28 @@ func (w Want) Context(s *workspace.State, r Recipient, lines []protocol.Event, b
 	return c
 }
 
+// edits are the words that were put in the place of others, by the seq of the message: those of its newest edit by then.
+func (w Want) edits(lines []protocol.Event) map[int64]string {
+	if len(w.marks) == 0 {
+		return nil
+	}
+	words := map[int64]string{}
+	for _, e := range lines {
+		if d, ok := e.Data.(*protocol.MessageEdited); ok {
+			message, _ := protocol.SeqOf(d.MessageID)
+			if mark, _ := w.marks.Of(message); mark.Event == e.Seq {
+				words[message] = d.Text
+			}
+		}
+	}
+	return words
+}
+
 // lineView is how lines are read by one recipient.
 type lineView struct {
 	s *workspace.State
+	// edits are the words that messages have by now, where they were edited.
+	edits map[int64]string
 	// before is the view of before agents, nil for one who knows them.
 	before *view
 	// known are the participants who were named already.
@@ -183,7 +220,10 @@ func (v *lineView) line(e protocol.Event) protocol.Line {
 	switch d := e.Data.(type) {
 	case *protocol.MessagePost:
 		l.Kind, l.MessageID, l.Text, l.AddressedTo = protocol.LineSaid, protocol.MessageID(e.ID), &d.Text, d.AddressedTo
-		l.From = v.participant(e.Actor.ID)
+		l.From, l.Held = v.participant(e.Actor.ID), d.Held
+		if words, edited := v.edits[e.Seq]; edited {
+			l.Text = &words
+		}
 		if v.before != nil {
 			l.AddressedTo = v.before.ids(l.AddressedTo)
 		}

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -121,6 +122,22 @@ func (g *Engine) Event(ctx context.Context, ws, id string) (protocol.Event, bool
 	}
 	e := events[seq-c.First]
 	return e, e.ID == id || protocol.MessageID(e.ID) == id, nil
+}
+
+// EventAt answers the event at a seq, which the log must reach.
+func (g *Engine) EventAt(ctx context.Context, ws string, seq int64) (protocol.Event, error) {
+	c, ok, err := g.commitAt(ctx, ws, seq)
+	if err == nil && !ok {
+		err = errors.New("the log does not reach it")
+	}
+	if err != nil {
+		return protocol.Event{}, fmt.Errorf("read event %d of %s: %w", seq, ws, err)
+	}
+	events, err := c.Decode()
+	if err != nil {
+		return protocol.Event{}, err
+	}
+	return events[seq-c.First], nil
 }
 
 // commitAt answers the commit that holds a seq; false when the log does not reach it.

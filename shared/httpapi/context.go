@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/chipschat/chips-aws/shared/delivery"
@@ -40,12 +41,13 @@ func (a *api) readContext(c *call) (any, error) {
 	}
 	id := c.params[protocol.PrefixSpace]
 	var opened, last int64
+	var marks workspace.Marks
 	err = a.see(c, func(st *workspace.State) error {
 		room, err := roomFor(st, c.caller, id)
 		if err != nil {
 			return err
 		}
-		opened, last = room.OpenedSeq, room.LastLine
+		opened, last, marks = room.OpenedSeq, room.LastLine, slices.Clone(room.Marks)
 		if before < 0 || before > st.Seq {
 			before = st.Seq + 1
 		}
@@ -58,7 +60,7 @@ func (a *api) readContext(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	want := delivery.Past(id, opened, before, line, q.linesLimit())
+	want := delivery.Past(id, opened, before, line, q.linesLimit(), marks)
 	var read session.Lines
 	lines, err := read.Of(c.ctx, a.Engine, c.caller.Workspace, want)
 	if err != nil {

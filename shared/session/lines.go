@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/chipschat/chips-aws/shared/delivery"
 	"github.com/chipschat/chips-aws/shared/engine"
@@ -13,6 +14,7 @@ import (
 // RoomLog is where the lines of rooms are read; *engine.Engine is one, and says what it does.
 type RoomLog interface {
 	RoomCommits(ctx context.Context, workspace, space string, line int64, limit int) ([]engine.Commit, error)
+	EventAt(ctx context.Context, workspace string, seq int64) (protocol.Event, error)
 }
 
 // Bounds of what Lines keep: lines of one room, and bytes of text in all.
@@ -28,10 +30,12 @@ type Lines struct {
 	bytes int
 }
 
-// tail is the newest lines of a room without a hole, rising, and the line before the oldest of them, 0 for none.
+// tail is the newest lines of a room without a hole, rising, and the line before the oldest of them, 0 for none. edits are those of its
+// messages that were told of or read, the newest of each by the seq of its message.
 type tail struct {
 	lines []protocol.Event
 	prev  int64
+	edits map[int64]protocol.Event
 }
 
 // newest is the seq of the newest line that is kept.
@@ -47,6 +51,11 @@ func (l *Lines) Saw(s *workspace.State, e protocol.Event) {
 	if len(l.rooms) == 0 {
 		return
 	}
+	if d, ok := e.Data.(*protocol.MessageEdited); ok {
+		if t := l.rooms[e.SpaceID]; t != nil {
+			l.edited(t, d, e)
+		}
+	}
 	for _, id := range workspace.LineRooms(e) {
 		t, room := l.rooms[id], s.Rooms[id]
 		if t == nil || room == nil {
@@ -61,7 +70,7 @@ func (l *Lines) Saw(s *workspace.State, e protocol.Event) {
 		if len(t.lines) > 2*keptLines {
 			gone := t.lines[:len(t.lines)-keptLines]
 			for _, e := range gone {
-				l.bytes -= weight(e)
+				l.drop(t, e)
 			}
 			t.prev = gone[len(gone)-1].Seq
 			t.lines = append(make([]protocol.Event, 0, 2*keptLines+1), t.lines[len(gone):]...)
@@ -73,16 +82,45 @@ func (l *Lines) Saw(s *workspace.State, e protocol.Event) {
 }
 
 func (l *Lines) forget(room string) {
-	for _, e := range l.rooms[room].lines {
-		l.bytes -= weight(e)
+	t := l.rooms[room]
+	for _, e := range t.lines {
+		l.drop(t, e)
 	}
 	delete(l.rooms, room)
+}
+
+// drop lets go of a line, and of its edit.
+func (l *Lines) drop(t *tail, line protocol.Event) {
+	l.bytes -= weight(line)
+	if edit, ok := t.edits[line.Seq]; ok {
+		l.bytes -= weight(edit)
+		delete(t.edits, line.Seq)
+	}
+}
+
+// edited keeps an edit of a line that is kept, in the place of an older one.
+func (l *Lines) edited(t *tail, d *protocol.MessageEdited, e protocol.Event) {
+	message, _ := protocol.SeqOf(d.MessageID)
+	if _, kept := slices.BinarySearchFunc(t.lines, message, func(e protocol.Event, seq int64) int { return int(e.Seq - seq) }); !kept {
+		return
+	}
+	if old, ok := t.edits[message]; ok {
+		l.bytes -= weight(old)
+	}
+	if t.edits == nil {
+		t.edits = map[int64]protocol.Event{}
+	}
+	t.edits[message] = e
+	l.bytes += weight(e)
 }
 
 // weight is about how many bytes a line takes in memory.
 func weight(e protocol.Event) int {
 	n := 500
-	if d, ok := e.Data.(*protocol.MessagePost); ok {
+	switch d := e.Data.(type) {
+	case *protocol.MessagePost:
+		n += len(d.Text)
+	case *protocol.MessageEdited:
 		n += len(d.Text)
 	}
 	return n
@@ -101,7 +139,7 @@ func (l *Lines) For(ctx context.Context, log RoomLog, s *workspace.State, e prot
 	return lines, err
 }
 
-// Of answers the lines that are wanted, as far down as is needed, and reads those that are not kept.
+// Of answers the lines that are wanted, as far down as is needed, with their edits before them, and reads those that are not kept.
 func (l *Lines) Of(ctx context.Context, log RoomLog, ws string, w delivery.Want) ([]protocol.Event, error) {
 	t := l.rooms[w.Room]
 	if t != nil && (w.Line > t.newest() || w.Line < t.prev) {
@@ -143,7 +181,35 @@ func (l *Lines) Of(ctx context.Context, log RoomLog, ws string, w delivery.Want)
 		t.lines, t.prev = append(older, t.lines...), prev
 		upTo += len(older)
 	}
-	return t.lines[from:upTo:upTo], nil
+	return l.withEdits(ctx, log, ws, t, w, t.lines[from:upTo:upTo])
+}
+
+// withEdits puts the edits that a want names of lines before them.
+func (l *Lines) withEdits(ctx context.Context, log RoomLog, ws string, t *tail, w delivery.Want, lines []protocol.Event) ([]protocol.Event, error) {
+	var edits []protocol.Event
+	for _, line := range lines {
+		seq := w.Edit(line)
+		if seq == 0 {
+			continue
+		}
+		e, ok := t.edits[line.Seq]
+		if !ok || e.Seq != seq {
+			var err error
+			if e, err = log.EventAt(ctx, ws, seq); err != nil {
+				return nil, err
+			}
+			d, ok := e.Data.(*protocol.MessageEdited)
+			if !ok {
+				return nil, fmt.Errorf("room %s: the edit of %d at %d is a %s", w.Room, line.Seq, seq, e.Type)
+			}
+			l.edited(t, d, e)
+		}
+		edits = append(edits, e)
+	}
+	if edits == nil {
+		return lines, nil
+	}
+	return append(edits, lines...), nil
 }
 
 // linesIn are a room's lines in commits, newest first, from the one at line on: rising; and the line before them, 0 for none.

@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -59,6 +60,17 @@ func (l *roomLog) RoomCommits(_ context.Context, _, _ string, line int64, limit 
 	return page, nil
 }
 
+func (l *roomLog) EventAt(_ context.Context, _ string, seq int64) (protocol.Event, error) {
+	l.reads++
+	for _, c := range l.commits {
+		if c.First <= seq && seq <= c.Last() {
+			events, err := c.Decode()
+			return events[seq-c.First], err
+		}
+	}
+	return protocol.Event{}, fmt.Errorf("nothing at %d", seq)
+}
+
 // Lines answer what the log holds, whatever they were told of before: each line below the newest that is wanted, down to since.
 func TestLines(t *testing.T) {
 	log := &roomLog{t: t, s: workspace.New("ws_1")}
@@ -67,7 +79,7 @@ func TestLines(t *testing.T) {
 	want := func(what string, line, since int64, limit, reads int) {
 		t.Helper()
 		log.reads = 0
-		got, err := lines.Of(t.Context(), log, "ws_1", delivery.Past(aRoom, since, line+1, line, limit))
+		got, err := lines.Of(t.Context(), log, "ws_1", delivery.Past(aRoom, since, line+1, line, limit, log.s.Rooms[aRoom].Marks))
 		if err != nil {
 			t.Fatal(err)
 		}
