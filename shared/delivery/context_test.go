@@ -42,14 +42,18 @@ func (w *talk) start(agent, run string) {
 	w.log = append(w.log, e)
 }
 
-// lines are a room's lines down from w.Line, all that there are.
-func (w *talk) lines(want Want) (lines []protocol.Event) {
+// lines are a room's lines down from w.Line, all that there are, and all edits there ever were before them.
+func (w *talk) lines(want Want) []protocol.Event {
+	var edits, lines []protocol.Event
 	for _, e := range w.log {
+		if _, edit := e.Data.(*protocol.MessageEdited); edit {
+			edits = append(edits, e)
+		}
 		if e.SpaceID == want.Room && e.Seq <= want.Line && workspace.LineRooms(e) != nil {
 			lines = append(lines, e)
 		}
 	}
-	return lines
+	return append(edits, lines...)
 }
 
 // render is the newest event as somebody is sent it.
@@ -63,18 +67,22 @@ func (w *talk) render(r Recipient) protocol.Event {
 		lines = w.lines(want)
 	}
 	got := Render(w.s, e, r, lines)
-	// As few as were asked for are as good.
-	var counted []protocol.Event
+	// As few as were asked for are as good, with no edits but theirs.
+	var edits, counted []protocol.Event
 	need := want.Need
 	for _, l := range slices.Backward(lines) {
-		if l.Seq <= want.Since || need == 0 {
+		if l.Seq <= want.Since || l.Type == "message.edited" || need == 0 {
 			break
 		}
 		if counted = append(counted, l); want.Counts(l) {
 			need--
 		}
+		if i := slices.IndexFunc(lines, func(e protocol.Event) bool { return e.Seq == want.Edit(l) }); i >= 0 {
+			edits = append(edits, lines[i])
+		}
 	}
 	slices.Reverse(counted)
+	counted = append(edits, counted...)
 	if d := cmp.Diff(got, Render(w.s, e, r, counted)); d != "" {
 		w.t.Errorf("with only the lines that are needed (-all +needed):\n%s", d)
 	}
