@@ -21,6 +21,10 @@ type MessagePost struct {
 	AddressedTo []string `json:"addressed_to,omitzero"`
 	// Held says that the referee held it: it is for nobody until it is handed on.
 	Held bool `json:"held,omitzero"`
+	// HeldSince is when its agent said it while in no room, filled in by Chips as it posts it.
+	HeldSince *Time `json:"held_since,omitzero"`
+	// Brief says that it opens a room that agents were handed work in.
+	Brief bool `json:"brief,omitzero"`
 	// MessageID, From and WorkingTurns are added at delivery, on a harness's own post as it comes back.
 	MessageID    string        `json:"message_id,omitzero"`
 	From         *From         `json:"from,omitzero"`
@@ -104,6 +108,8 @@ type MessageNew struct {
 	ReplyTo     string       `json:"reply_to,omitzero"`
 	Attachments []Attachment `json:"attachments,omitzero"`
 	AddressedTo []string     `json:"addressed_to"`
+	// HeldSince is when an agent said it while in no room.
+	HeldSince *Time `json:"held_since,omitzero"`
 	// For is which of the receiving harness's agents take a turn; only for a harness that declared agents.
 	For []string `json:"for,omitzero"`
 	// Context is what was said in the room since the taker last spoke there, never nil.
@@ -120,7 +126,19 @@ type MessageOverheard struct {
 	ReplyTo     string       `json:"reply_to,omitzero"`
 	Attachments []Attachment `json:"attachments,omitzero"`
 	AddressedTo []string     `json:"addressed_to"`
+	HeldSince   *Time        `json:"held_since,omitzero"`
 }
+
+// MessageHeld is what an agent said in no room: it is posted in the next room that the agent joins. Sent to its harness alone.
+type MessageHeld struct {
+	AgentID string `json:"agent_id"`
+	Text    string `json:"text"`
+	// Attachments are what was uploaded, filled in by Chips.
+	Attachments []Attachment `json:"attachments,omitzero"`
+}
+
+// TurnPassed is an agent's word that it has nothing to say. Sent to its harness alone.
+type TurnPassed struct{}
 
 // EventType names the event.
 func (*MessagePost) EventType() string { return "message.post" }
@@ -130,3 +148,9 @@ func (*MessageNew) EventType() string { return "message.new" }
 
 // EventType names the event.
 func (*MessageOverheard) EventType() string { return "message.overheard" }
+
+// EventType names the event.
+func (*MessageHeld) EventType() string { return "message.held" }
+
+// EventType names the event.
+func (*TurnPassed) EventType() string { return "turn.passed" }

@@ -11,6 +11,15 @@ type SpaceOpened struct {
 	AskedOf string `json:"asked_of,omitzero"`
 	// Key is the harness's own name for the agent the room is for; sent to that harness only.
 	Key string `json:"key,omitzero"`
+	// AgentIDs and Brief are what a harness hands off as it opens the room; neither is logged with it.
+	AgentIDs []string `json:"agent_ids,omitzero"`
+	Brief    *Brief   `json:"brief,omitzero"`
+}
+
+// Brief is the message that hands work to the agents of a new room.
+type Brief struct {
+	Text      string   `json:"text"`
+	UploadIDs []string `json:"upload_ids,omitzero"`
 }
 
 // SpaceRenamed says the room's new title.
@@ -45,6 +54,17 @@ type MemberRemoved struct {
 	By            string `json:"by"`
 }
 
+// SpaceLeadSet says which agent hands out the work in the room, nil for none.
+type SpaceLeadSet struct {
+	AgentID *string `json:"agent_id"`
+}
+
+// MembershipReplaced says that an agent took another's place in the room, or its harness's: what that one said there reads as its own.
+type MembershipReplaced struct {
+	Replaced string `json:"replaced"`
+	AgentID  string `json:"agent_id"`
+}
+
 // EventType names the event.
 func (*SpaceOpened) EventType() string { return "space.opened" }
 
@@ -68,3 +88,9 @@ func (*MemberAdded) EventType() string { return "member.added" }
 
 // EventType names the event.
 func (*MemberRemoved) EventType() string { return "member.removed" }
+
+// EventType names the event.
+func (*SpaceLeadSet) EventType() string { return "space.lead_set" }
+
+// EventType names the event.
+func (*MembershipReplaced) EventType() string { return "membership.replaced" }

@@ -55,6 +55,8 @@ type (
 		Duplicate      bool   `json:"duplicate"`
 		// Differs says that a duplicate had another body than the first.
 		Differs bool `json:"differs,omitzero"`
+		// Waiting says that the words are held until their agent is in a room.
+		Waiting bool `json:"waiting,omitzero"`
 		// SpaceID is the room that was opened.
 		SpaceID string `json:"space_id,omitzero"`
 	}
