@@ -34,8 +34,8 @@ lint: $(GOLANGCI_LINT) $(CFN_LINT) ## golangci-lint, and cfn-lint on the templat
 	$(CFN_LINT) template.yaml $(wildcard infra/*.yaml)
 
 e2e: $(MINISTACK) $(FUNCTIONS:%=.build/host/%/bootstrap) ## the template deployed on MiniStack, with a conversation on it
-	go build -o .build/ministack ./localstack/ministack
-	.build/ministack -ministack $(MINISTACK) $(ARGS)
+	go build -o .build/e2e ./localstack/e2e
+	.build/e2e -ministack $(MINISTACK) $(ARGS)
 
 fmt: $(GOLANGCI_LINT) ## gofmt and goimports over everything
 	$(GOLANGCI_LINT) fmt ./...

@@ -52,7 +52,7 @@ var table = map[string]row{
 	// adapters
 	"shared/embedded":          {"protocol engine", "context os"},
 	"shared/dynamo":            {"protocol engine", "context aws lambda"},
-	"shared/dynamo/dynamotest": {"dynamo", "context net aws os"},
+	"shared/dynamo/dynamotest": {"dynamo apigw", "context aws os"},
 	"shared/apigw":             {"protocol workspace engine auth session fanout httpapi", "context net aws lambda"},
 
 	// the suite every adapter of a port runs, and the client of the protocol
@@ -60,12 +60,12 @@ var table = map[string]row{
 	"shared/client":   {"protocol", "context net"},
 
 	// mains and what stands in for AWS on one machine
-	"localstack/gateway":   {"protocol workspace engine auth session fanout httpapi", "context net lambda"},
-	"localstack/chips":     {"* localstack/gateway", "aws lambda net os context clock"},
-	"localstack/bench":     {"* localstack/gateway", "aws lambda net os context clock"},
-	"localstack/cost":      {"*", "aws lambda net os context clock"},
-	"localstack/ministack": {"protocol engine session dynamo client", "aws net os context clock"},
-	"functions/":           {"*", "aws lambda net os context clock"},
+	"localstack/gateway": {"protocol workspace engine auth session fanout httpapi", "context net lambda"},
+	"localstack/chips":   {"* localstack/gateway", "aws lambda net os context clock"},
+	"localstack/bench":   {"* localstack/gateway", "aws lambda net os context clock"},
+	"localstack/cost":    {"*", "aws lambda net os context clock"},
+	"localstack/e2e":     {"protocol engine session dynamo apigw client", "aws net os context clock"},
+	"functions/":         {"*", "aws lambda net os context clock"},
 
 	// a module of its own, with the clients of the peers
 	"localstack/bench/peers": {"", "net os context clock"},

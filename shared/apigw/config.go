@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/smithy-go/logging"
+	"github.com/aws/smithy-go/middleware"
 )
 
 // Config is the SDK's configuration as Lambda's environment has it: the function's role as credentials, its region, and another address
@@ -22,6 +23,7 @@ func Config(getenv func(string) string) (aws.Config, error) {
 	cfg := aws.Config{
 		Region:      region,
 		Credentials: credentials.NewStaticCredentialsProvider(key, secret, getenv("AWS_SESSION_TOKEN")),
+		APIOptions:  []func(*middleware.Stack) error{PlainBodies},
 		Logger: logging.LoggerFunc(func(c logging.Classification, format string, v ...any) {
 			level := slog.LevelDebug
 			if c == logging.Warn {

@@ -7,16 +7,15 @@ package dynamotest
 import (
 	"context"
 	"crypto/rand"
-	"io"
-	"net/http"
 	"os"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/middleware"
 	"github.com/sivchari/kumo"
 
+	"github.com/chipschat/chips-aws/shared/apigw"
 	"github.com/chipschat/chips-aws/shared/dynamo"
 )
 
@@ -60,26 +59,13 @@ func Open(t testing.TB) *dynamo.Table {
 // Client talks to the DynamoDB at a URL with credentials that nobody checks.
 func Client(url string, o ...func(*dynamodb.Options)) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
-		HTTPClient:   plainBodies{awshttp.NewBuildableClient()},
+		APIOptions:   []func(*middleware.Stack) error{apigw.PlainBodies},
 		Region:       "us-east-1",
 		BaseEndpoint: aws.String(url),
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "test", SecretAccessKey: "test"}, nil
 		}),
 	}, o...)
-}
-
-// plainBodies sends request bodies as plain readers. The SDK's are io.WriterTo too, and answer io.EOF to WriteTo once they are closed, which
-// they are as soon as the head of the response is there. net/http looks for more of a body after the last of it, so where the other side
-// answers before that, as one on the same machine may, it takes the EOF for a failure and closes the connection over the response.
-type plainBodies struct{ aws.HTTPClient }
-
-// Do does one request.
-func (c plainBodies) Do(r *http.Request) (*http.Response, error) {
-	if r.ContentLength > 0 {
-		r.Body = struct{ io.ReadCloser }{r.Body}
-	}
-	return c.HTTPClient.Do(r)
 }
 
 // newTable makes a table that is deleted with the test.

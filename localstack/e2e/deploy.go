@@ -17,6 +17,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/chipschat/chips-aws/shared/apigw"
 )
 
 const (
@@ -35,6 +38,7 @@ type stack struct {
 func awsConfig(url string) aws.Config {
 	return aws.Config{
 		Region: region, BaseEndpoint: aws.String(url), Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
+		APIOptions: []func(*middleware.Stack) error{apigw.PlainBodies},
 	}
 }
 
