@@ -79,7 +79,6 @@ func newManagement(t *testing.T) (*management, *Push) {
 
 func TestPostOverHTTP(t *testing.T) {
 	m, push := newManagement(t)
-	push.timeout = 100 * time.Millisecond
 	for _, c := range []struct {
 		id      string
 		data    string
@@ -95,6 +94,10 @@ func TestPostOverHTTP(t *testing.T) {
 		{"hang", "x", nil, true},
 	} {
 		before := len(m.seen())
+		push.timeout = time.Minute
+		if c.id == "hang" {
+			push.timeout = 300 * time.Millisecond
+		}
 		err := push.Post(context.Background(), c.id, []byte(c.data))
 		switch {
 		case c.unknown:
