@@ -209,6 +209,11 @@ func (w *world) postsAndIsSentIt(tp template) {
 	if len(pushes) != 2 || !strings.HasPrefix(pushes[0], "POST "+eventsConnection+" ") || !strings.Contains(pushes[0], "Good morning") || !strings.Contains(pushes[1], "good evening") {
 		w.t.Errorf("pushed %q: want both posts, once, in order", pushes)
 	}
+	counts(w.t, fanout, 1, map[string]float64{"Deliveries": 2, "PushesGone": 0, "PushesThrottled": 0, "DeliveryLag": -1}) // one of three did something
+	if !strings.Contains(fanout.log.String(), `"workspace_id":"`+w.ids[1]+`","Deliveries"`) {
+		w.t.Errorf("the slowest workspace is not named in %s", fanout.log)
+	}
+	counts(w.t, socket, 1, map[string]float64{"Appends": 1, "Conflicts": 0}) // $connect, hello and subscribe count nothing
 	w.leaves(socket)
 }
 
@@ -247,6 +252,7 @@ func (w *world) catchesUp(tp template) {
 	if a := replay.invoke([]byte(w.invoked[0])); a.failed {
 		w.t.Fatalf("replay: %s", a.body)
 	}
+	counts(w.t, replay, 1, map[string]float64{"Replays": 1})
 	if all := strings.Join(w.take(), "\n"); strings.Count(all, "Line ") != 110 || !strings.Contains(all, "Good morning") {
 		w.t.Errorf("the replay pushed %d of 110 lines: %.2000s", strings.Count(all, "Line "), all)
 	}
@@ -268,9 +274,12 @@ func (w *world) doesWhatIsDue(tp template) {
 			w.t.Errorf("%s: %s", name, a.body)
 		}
 	}
-	if a := w.start(w.t, tp, "sweep").invoke(payload(w.t, "sweep.json")); a.failed {
+	counts(w.t, timers, 0, nil)
+	sweep := w.start(w.t, tp, "sweep")
+	if a := sweep.invoke(payload(w.t, "sweep.json")); a.failed {
 		w.t.Errorf("sweep: %s", a.body)
 	}
+	counts(w.t, sweep, 0, nil)
 }
 
 // keepsToItsRights compares what each function called with what its statements allow.

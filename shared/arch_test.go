@@ -51,6 +51,7 @@ var table = map[string]row{
 
 	// adapters
 	"shared/embedded":          {"protocol engine", "context os"},
+	"shared/emf":               {"engine session", "context"},
 	"shared/dynamo":            {"protocol engine", "context aws lambda"},
 	"shared/dynamo/dynamotest": {"dynamo apigw", "context aws os"},
 	"shared/apigw":             {"protocol workspace engine auth session fanout httpapi", "context net aws lambda"},

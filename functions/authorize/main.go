@@ -12,6 +12,7 @@ import (
 	"github.com/chipschat/chips-aws/shared/apigw"
 	"github.com/chipschat/chips-aws/shared/auth"
 	"github.com/chipschat/chips-aws/shared/dynamo"
+	"github.com/chipschat/chips-aws/shared/emf"
 	"github.com/chipschat/chips-aws/shared/settings"
 )
 
@@ -32,14 +33,15 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	meter := emf.New(os.Stdout, os.Getenv("CHIPS_METRICS"), time.Now)
 	service := auth.New(auth.Config{
-		Rows:           dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE")),
+		Rows:           meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE"))),
 		PersonKeys:     set.PersonKeys,
 		AcceptURLToken: set.AcceptURLToken,
 		TicketTTL:      set.TicketTTL,
 		Now:            time.Now,
 		Log:            slog.Default(),
 	})
-	lambda.Start(apigw.Authorize(service, slog.Default()))
+	lambda.Start(meter.Each(lambda.NewHandler(apigw.Authorize(service, slog.Default()))))
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chipschat/chips-aws/shared/apigw"
 	"github.com/chipschat/chips-aws/shared/dynamo"
+	"github.com/chipschat/chips-aws/shared/emf"
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/fanout"
 	"github.com/chipschat/chips-aws/shared/session"
@@ -31,8 +32,9 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	table, log := dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE")), slog.Default()
-	push := apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT"))
+	meter := emf.New(os.Stdout, os.Getenv("CHIPS_METRICS"), time.Now)
+	table, log := meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE"))), slog.Default()
+	push := meter.Push(apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT")))
 	eng := engine.New(table, engine.Options{Now: time.Now})
 	sender := fanout.New(fanout.Config{
 		Log:         eng,
@@ -41,6 +43,7 @@ func run() error {
 		Push:        push,
 		Now:         time.Now,
 		Logger:      log,
+		Late:        meter.Late,
 	})
 	bell := apigw.Doorbell{
 		Ring:   sender.Ring,
@@ -48,6 +51,6 @@ func run() error {
 		Again:  apigw.NewRingQueue(cfg, os.Getenv("CHIPS_RING_QUEUE")).Again,
 		Log:    log,
 	}
-	lambda.Start(bell.Fanout)
+	lambda.Start(meter.Each(lambda.NewHandler(bell.Fanout)))
 	return nil
 }

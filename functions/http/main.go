@@ -14,6 +14,7 @@ import (
 	"github.com/chipschat/chips-aws/shared/apigw"
 	"github.com/chipschat/chips-aws/shared/auth"
 	"github.com/chipschat/chips-aws/shared/dynamo"
+	"github.com/chipschat/chips-aws/shared/emf"
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/httpapi"
 	"github.com/chipschat/chips-aws/shared/session"
@@ -42,9 +43,10 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	table, log := dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE")), slog.Default()
+	meter := emf.New(os.Stdout, os.Getenv("CHIPS_METRICS"), time.Now)
+	table, log := meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE"))), slog.Default()
 	eng := engine.New(table, engine.Options{Now: time.Now})
-	lambda.Start(apigw.HTTP(httpapi.New(httpapi.Config{
+	lambda.Start(meter.Each(lambda.NewHandler(apigw.HTTP(httpapi.New(httpapi.Config{
 		Engine: eng,
 		Auth: auth.New(auth.Config{
 			Rows:           table,
@@ -55,11 +57,11 @@ func run(ctx context.Context) error {
 			Now:            time.Now,
 			Log:            log,
 		}),
-		Sessions: session.New(session.Config{Engine: eng, Rows: table, Push: apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT")), Now: time.Now, Log: log}),
+		Sessions: session.New(session.Config{Engine: eng, Rows: table, Push: meter.Push(apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT"))), Now: time.Now, Log: log}),
 		Log:      log,
 		Now:      time.Now,
 		Version:  settings.Version(),
 		Origins:  set.AllowedOrigins,
-	})))
+	})))))
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/chipschat/chips-aws/shared/apigw"
 	"github.com/chipschat/chips-aws/shared/dynamo"
+	"github.com/chipschat/chips-aws/shared/emf"
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/session"
 	"github.com/chipschat/chips-aws/shared/settings"
@@ -36,17 +37,18 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	table := dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE"))
+	meter := emf.New(os.Stdout, os.Getenv("CHIPS_METRICS"), time.Now)
+	table := meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE")))
 	sessions := session.New(session.Config{
 		Engine:    engine.New(table, engine.Options{Now: time.Now}),
 		Rows:      table,
-		Push:      apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT")),
+		Push:      meter.Push(apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT"))),
 		Replays:   apigw.NewReplays(cfg, os.Getenv("CHIPS_REPLAY_FUNCTION")),
 		Limits:    session.Limits{EventsPerFrame: set.EventsPerFrame},
 		Unordered: true,
 		Now:       time.Now,
 		Log:       slog.Default(),
 	})
-	lambda.Start(sessions.Replay)
+	lambda.Start(meter.Each(lambda.NewHandler(emf.Run(meter, emf.Replays, sessions.Replay))))
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/chipschat/chips-aws/shared/apigw"
 	"github.com/chipschat/chips-aws/shared/auth"
 	"github.com/chipschat/chips-aws/shared/dynamo"
+	"github.com/chipschat/chips-aws/shared/emf"
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/protocol"
 	"github.com/chipschat/chips-aws/shared/session"
@@ -37,8 +38,9 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	table := dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE"))
-	push := apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT"))
+	meter := emf.New(os.Stdout, os.Getenv("CHIPS_METRICS"), time.Now)
+	table := meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE")))
+	push := meter.Push(apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT")))
 	replays := apigw.NewReplays(cfg, os.Getenv("CHIPS_REPLAY_FUNCTION"))
 	sessions := session.New(session.Config{
 		Engine:      engine.New(table, engine.Options{Now: time.Now}),
@@ -52,7 +54,7 @@ func run() error {
 		Now:         time.Now,
 		Log:         slog.Default(),
 	})
-	replays.Inline = sessions.Replay
-	lambda.Start(apigw.Socket(sessions, push, slog.Default()))
+	replays.Inline = emf.Run(meter, emf.Replays, sessions.Replay)
+	lambda.Start(meter.Each(lambda.NewHandler(apigw.Socket(sessions, push, slog.Default()))))
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chipschat/chips-aws/shared/apigw"
 	"github.com/chipschat/chips-aws/shared/dynamo"
+	"github.com/chipschat/chips-aws/shared/emf"
 	"github.com/chipschat/chips-aws/shared/session"
 	"github.com/chipschat/chips-aws/shared/sweep"
 )
@@ -30,17 +31,18 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	table := dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE"))
+	meter := emf.New(os.Stdout, os.Getenv("CHIPS_METRICS"), time.Now)
+	table := meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE")))
 	sessions := session.New(session.Config{
 		Rows: table, Push: apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT")), Now: time.Now, Log: slog.Default(),
 	})
-	lambda.Start(sweep.New(sweep.Config{
+	lambda.Start(meter.Each(lambda.NewHandler(sweep.New(sweep.Config{
 		Rows: table,
 		Due: map[string]sweep.Handler{
-			"X#": sessions.Overdue,
+			"X#": emf.Run(meter, emf.Swept, sessions.Overdue),
 		},
 		Now: time.Now,
 		Log: slog.Default(),
-	}).Run)
+	}).Run)))
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/chipschat/chips-aws/shared/apigw"
 	"github.com/chipschat/chips-aws/shared/dynamo"
+	"github.com/chipschat/chips-aws/shared/emf"
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/workspace"
 )
@@ -31,13 +32,14 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	eng := engine.New(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE")), engine.Options{Now: time.Now})
+	meter := emf.New(os.Stdout, os.Getenv("CHIPS_METRICS"), time.Now)
+	eng := engine.New(meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE"))), engine.Options{Now: time.Now})
 	fire := func(ctx context.Context, d apigw.Deadline) error {
 		return eng.Read(ctx, d.WorkspaceID, func(s *workspace.State) error {
 			slog.InfoContext(ctx, "a deadline that no rule waits for", "workspace_id", d.WorkspaceID, "kind", d.Kind, "id", d.ID, "seq", s.Seq)
 			return nil
 		})
 	}
-	lambda.Start(apigw.Timers(fire, slog.Default()))
+	lambda.Start(meter.Each(lambda.NewHandler(apigw.Timers(fire, slog.Default()))))
 	return nil
 }

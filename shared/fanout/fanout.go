@@ -52,6 +52,8 @@ type Config struct {
 	Workspaces int
 	Now        func() time.Time
 	Logger     *slog.Logger
+	// Late, where there is one, is told of each range that was sent how long its oldest event took.
+	Late func(workspace string, lag time.Duration)
 }
 
 // Fanout sends events to live subscriptions. It is for any number of goroutines, and any number of them may share a table.

@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/chipschat/chips-aws/shared/engine"
+	"github.com/chipschat/chips-aws/shared/fanout"
 	"github.com/chipschat/chips-aws/shared/protocol"
 	"github.com/chipschat/chips-aws/shared/session"
 	"github.com/chipschat/chips-aws/shared/workspace"
@@ -259,5 +260,28 @@ func TestCost(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]int{"query X#": 2, "put F#": 3}, h.rows.take()); diff != "" {
 		t.Errorf("two ranges, one after the other (-want +got):\n%s", diff)
+	}
+}
+
+// Late is told of ranges that were sent, by their oldest event, and of none that was for nobody.
+func TestLate(t *testing.T) {
+	h := newHouse(t)
+	var late []time.Duration
+	h.fanout = fanout.New(fanout.Config{
+		Log: h.engine, Connections: h.sessions, Rows: h.rows, Push: h, Logger: quiet,
+		Now:  func() time.Time { return time.Now().Add(3 * time.Second) },
+		Late: func(_ string, lag time.Duration) { late = append(late, lag) },
+	})
+	h.say(h.arjun, "nobody listens")
+	h.ring()
+	if len(late) != 0 {
+		t.Errorf("nobody was sent anything, and it was late by %v", late)
+	}
+	h.listen(h.arjun)
+	h.say(h.arjun, "one")
+	h.say(h.arjun, "two")
+	h.ring()
+	if len(late) != 1 || late[0] < 3*time.Second || late[0] > time.Minute {
+		t.Errorf("late by %v, want three seconds, once for a range", late)
 	}
 }

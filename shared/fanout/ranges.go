@@ -108,6 +108,9 @@ func (w *worker) oneRange(ctx context.Context, r *rings) (int64, error) {
 	if err := w.push(ctx, live); err != nil {
 		return 0, err
 	}
+	if w.f.c.Late != nil {
+		w.f.c.Late(w.ws, w.f.c.Now().Sub(events[0].TS.Time))
+	}
 	k.cursor.Done, k.mine = upTo, upTo
 	return upTo, nil
 }
