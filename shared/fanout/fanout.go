@@ -94,8 +94,8 @@ type rings struct {
 	commits []engine.Commit
 	// blind says that one of them did not say which commits it is about.
 	blind bool
-	done    chan struct{}
-	err     error
+	done  chan struct{}
+	err   error
 }
 
 // Ring says that a workspace's log has reached at least the last of commits; they may be none (then it is asked how far), some that
