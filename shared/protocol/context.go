@@ -10,6 +10,8 @@ type Context struct {
 	Truncated bool `json:"truncated"`
 	// Before is the cursor for reading those: the seq of the oldest line here, of the message where there is none.
 	Before int64 `json:"before"`
+	// Files are the newest of the room's files, the current version of each, newest first.
+	Files []File `json:"files,omitzero"`
 }
 
 // The kinds of line.
@@ -33,6 +35,9 @@ type Line struct {
 	Text        *string      `json:"text,omitzero"`
 	AddressedTo []string     `json:"addressed_to,omitzero"`
 	Held        bool         `json:"held,omitzero"`
+	// Transcript is what was said in its voice notes, and Files the names of its files.
+	Transcript string   `json:"transcript,omitzero"`
+	Files      []string `json:"files,omitzero"`
 	// Who joined, left or was renamed: Name is a person's new name. A room that was renamed has Title instead.
 	Who      *Participant `json:"who,omitzero"`
 	Name     string       `json:"name,omitzero"`

@@ -49,6 +49,16 @@ type Error struct {
 	Message string `json:"message"`
 	// SpaceID is the room an agent is in, on agent_elsewhere.
 	SpaceID string `json:"space_id,omitzero"`
+	// File is the version that is current, on stale_file.
+	File *FileVersion `json:"file,omitzero"`
+}
+
+// FileVersion is one version of a room's file, as stale_file tells of it.
+type FileVersion struct {
+	Name         string      `json:"name"`
+	Version      int         `json:"version"`
+	AttachmentID string      `json:"attachment_id"`
+	By           Participant `json:"by"`
 }
 
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }

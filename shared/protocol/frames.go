@@ -68,6 +68,8 @@ type (
 		Code           Code   `json:"code"`
 		Message        string `json:"message"`
 		SpaceID        string `json:"space_id,omitzero"`
+		// File is the version that is current, on stale_file.
+		File *FileVersion `json:"file,omitzero"`
 	}
 
 	// PingFrame is sent where no protocol ping can be; any frame answers it.
@@ -78,5 +80,5 @@ type (
 
 // NewErrorFrame is e as a frame that answers the write under key, or no write when key is "".
 func NewErrorFrame(e *Error, key string) ErrorFrame {
-	return ErrorFrame{Frame: "error", IdempotencyKey: key, Code: e.Code, Message: e.Message, SpaceID: e.SpaceID}
+	return ErrorFrame{Frame: "error", IdempotencyKey: key, Code: e.Code, Message: e.Message, SpaceID: e.SpaceID, File: e.File}
 }

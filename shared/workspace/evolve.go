@@ -265,6 +265,7 @@ func (s *State) evolveMessage(room *Room, e protocol.Event, d *protocol.MessageP
 		room.FirstSaid = e.Seq
 	}
 	s.turnGiven(room, e, d)
+	room.evolveFiles(e, d.Attachments)
 	if e.Actor.Kind != protocol.KindPerson {
 		room.LastAgentSaid = e.Actor.ID
 		s.contextSaid(room, e)

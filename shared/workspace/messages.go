@@ -21,6 +21,8 @@ func (d *deciding) messagePost() *protocol.Error {
 	switch {
 	case len(draft.UploadIDs) > MaxFiles:
 		return d.bad("upload_ids has %d files, more than the limit of %d", len(draft.UploadIDs), MaxFiles)
+	case len(draft.Replaces) > MaxFiles:
+		return d.bad("replaces has %d files, more than the limit of %d", len(draft.Replaces), MaxFiles)
 	case len(draft.To.IDs) > maxTo:
 		return d.bad("to has %d ids, more than the limit of %d", len(draft.To.IDs), maxTo)
 	case strings.TrimSpace(draft.Text) == "" && len(draft.UploadIDs) == 0:
@@ -33,15 +35,15 @@ func (d *deciding) messagePost() *protocol.Error {
 	if room.Archived {
 		return closed()
 	}
-	if len(draft.UploadIDs) > 0 {
-		return d.bad("upload_ids names no upload of yours: %.40s", draft.UploadIDs[0])
-	}
-	post := &protocol.MessagePost{Text: draft.Text, To: draft.To, ReplyTo: draft.ReplyTo, UploadIDs: draft.UploadIDs}
+	post := &protocol.MessagePost{Text: draft.Text, To: draft.To, ReplyTo: draft.ReplyTo, UploadIDs: draft.UploadIDs, Replaces: draft.Replaces}
 	author, err := d.repliedTo(room, draft.ReplyTo)
 	if err != nil {
 		return err
 	}
 	if post.AddressedTo, err = d.address(room, actor, post, author); err != nil {
+		return err
+	}
+	if err := d.attach(room, draft, post); err != nil {
 		return err
 	}
 	d.answer(actor, room.ID, post).RunID = run

@@ -130,6 +130,9 @@ type Room struct {
 	Renames []Rename `json:"renames,omitzero"`
 	// Marks are what became of its messages after they were said.
 	Marks Marks `json:"marks,omitzero"`
+	// Files are the room's files by name, at most MaxRoomFiles. Forgotten are the numbers of the newest versions of names of which none stands.
+	Files     map[string]*File `json:"files,omitzero"`
+	Forgotten map[string]int   `json:"forgotten,omitzero"`
 	// LastSeq is the seq of the room's newest event.
 	LastSeq int64 `json:"last_seq,omitzero"`
 	// OpenedSeq is the seq of its space.opened.
@@ -218,6 +221,8 @@ type Command struct {
 	Operation bool
 	// Cited are the events of the messages that Cites names, by message id; one that is missing is in no log.
 	Cited map[string]protocol.Event
+	// Uploads are the facts of those that UploadsOf names, by id; one that is missing is nobody's.
+	Uploads map[string]Upload
 	// Now is the time of deciding.
 	Now time.Time
 	// Waits are the deployment's, by which deadlines are due.
