@@ -21,6 +21,10 @@ func lineBytes(l protocol.Line) int {
 	if l.Text != nil {
 		n += textBytes(*l.Text)
 	}
+	n += textBytes(l.Transcript)
+	for _, name := range l.Files {
+		n += textBytes(name) + len(`"",`)
+	}
 	for _, p := range []*protocol.Participant{l.From, l.Who, l.By} {
 		if p != nil {
 			n += textBytes(p.Name)

@@ -130,10 +130,8 @@ func (w Want) Edit(e protocol.Event) int64 {
 // they stand. The lines take bytes as JSON at most.
 func (w Want) Context(s *workspace.State, r Recipient, lines []protocol.Event, bytes int) *protocol.Context {
 	c := &protocol.Context{Lines: []protocol.Line{}, SinceSeq: w.Since, Before: w.before}
-	v := lineView{s: s, known: map[string]*protocol.Participant{}, edits: w.edits(lines)}
-	if r.Kind == protocol.KindHarness && !r.SpeaksAgents {
-		v.before = &view{s, r.ID}
-	}
+	v := newLineView(s, r)
+	v.edits = w.edits(lines)
 	var renames []workspace.Rename
 	if room := s.Rooms[w.Room]; room != nil {
 		renames = room.Renames
@@ -214,6 +212,14 @@ type lineView struct {
 	known map[string]*protocol.Participant
 }
 
+func newLineView(s *workspace.State, r Recipient) lineView {
+	v := lineView{s: s, known: map[string]*protocol.Participant{}}
+	if r.Kind == protocol.KindHarness && !r.SpeaksAgents {
+		v.before = &view{s, r.ID}
+	}
+	return v
+}
+
 // line is an event as a line; of no kind where it is none.
 func (v *lineView) line(e protocol.Event) protocol.Line {
 	l := protocol.Line{Seq: e.Seq, At: e.TS}
@@ -221,6 +227,7 @@ func (v *lineView) line(e protocol.Event) protocol.Line {
 	case *protocol.MessagePost:
 		l.Kind, l.MessageID, l.Text, l.AddressedTo = protocol.LineSaid, protocol.MessageID(e.ID), &d.Text, d.AddressedTo
 		l.From, l.Held = v.participant(e.Actor.ID), d.Held
+		posted(&l, d.Attachments)
 		if words, edited := v.edits[e.Seq]; edited {
 			l.Text = &words
 		}

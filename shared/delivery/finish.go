@@ -12,18 +12,28 @@ import (
 type Hand struct {
 	// Now is the time of the hand-over.
 	Now time.Time
+	// Links are URLs for the credential it is handed to; nil makes none.
+	Links Links
 }
 
 // Finish is an event as Render made it, which stays as it is, with what is of the hand-over filled in: in each note the time it is for
-// the people of the room whose phone is known (ROOM-16).
+// the people of the room whose phone is known (ROOM-16), and the URL of each file that comes with words a harness hears or with its context.
 func Finish(e protocol.Event, h Hand) protocol.Event {
-	turn, ok := e.Data.(*protocol.MessageNew)
-	if !ok {
-		return e
+	switch d := e.Data.(type) {
+	case *protocol.MessageNew:
+		c := *d
+		c.Room = withClocks(d.Room, h.Now)
+		c.Attachments, c.Context = h.Links.attachments(d.Attachments), h.Links.context(d.Context)
+		e.Data = &c
+	case *protocol.MessageOverheard:
+		c := *d
+		c.Attachments = h.Links.attachments(d.Attachments)
+		e.Data = &c
+	case *protocol.AgentAttached:
+		c := *d
+		c.CatchUp = h.Links.context(d.CatchUp)
+		e.Data = &c
 	}
-	c := *turn
-	c.Room = withClocks(turn.Room, h.Now)
-	e.Data = &c
 	return e
 }
 

@@ -23,7 +23,9 @@ func Render(s *workspace.State, e protocol.Event, r Recipient, lines []protocol.
 	case *protocol.AgentAttached:
 		if w, ok := wants(s, e, r); ok {
 			c := *d
-			c.CatchUp = w.Context(s, r, lines, deliveryBytes-envelopeFixed)
+			files, size := contextFiles(s, s.Rooms[e.SpaceID], r, deliveryBytes-envelopeFixed)
+			c.CatchUp = w.Context(s, r, lines, deliveryBytes-envelopeFixed-size)
+			c.CatchUp.Files = files
 			e.Data = &c
 		}
 	}
@@ -45,12 +47,12 @@ func show(s *workspace.State, e protocol.Event, r Recipient) protocol.Event {
 	return e
 }
 
-// Class names all that Render reads of a recipient: for one event and one state, recipients of one class are sent the same bytes.
+// Class names all that Render and Finish read of a recipient: for one event and one state, recipients of one class are sent the same bytes.
 func Class(e protocol.Event, r Recipient) string {
 	if r.Kind == protocol.KindHarness {
 		switch e.Data.(type) {
-		case *protocol.MessagePost, *protocol.AgentAttached: // they may have context
-			return r.ID + budgetClass(r)
+		case *protocol.MessagePost, *protocol.AgentAttached: // they may have context, and URLs for a credential
+			return r.ID + budgetClass(r) + r.Credential
 		}
 		return r.ID
 	}
@@ -85,7 +87,10 @@ func message(s *workspace.State, e protocol.Event, post *protocol.MessagePost, r
 	// What a turn is told beside the words has its place here: context, room, working_turns and exchange.
 	told := tell(s, e, post, r, forIDs, deliveryBytes-postBytes(post))
 	if w, ok := wants(s, e, r); ok {
-		turn.Context = w.Context(s, r, lines, deliveryBytes-postBytes(post)-told.bytes)
+		left := deliveryBytes - postBytes(post) - told.bytes
+		files, size := contextFiles(s, s.Rooms[e.SpaceID], r, left)
+		turn.Context = w.Context(s, r, lines, left-size)
+		turn.Context.Files = files
 	}
 	turn.Room = told.room(turn.Context)
 	e.Type, e.Data = turn.EventType(), &turn

@@ -139,6 +139,9 @@ func (s *State) evolveRoom(e protocol.Event) {
 		s.evolveMark(room, e, d.MessageID, false)
 	case *protocol.MessageDeleted:
 		s.evolveMark(room, e, d.MessageID, true)
+		if room != nil {
+			room.evolveFilesGone(d.MessageID)
+		}
 	case *protocol.ReactionSet:
 		s.evolveSetting(e, d.MessageID, Setting{By: e.Actor.ID, Emoji: d.Emoji, On: d.On})
 	case *protocol.PinSet:

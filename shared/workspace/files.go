@@ -159,7 +159,7 @@ func (r *Room) evolveFiles(e protocol.Event, attachments []protocol.Attachment) 
 		}
 	}
 	for len(r.Files) > MaxRoomFiles {
-		files := r.FilesNewestFirst()
+		files := r.NewestFiles(len(r.Files))
 		delete(r.Files, files[len(files)-1].Name)
 	}
 }
@@ -190,12 +190,17 @@ type NamedVersion struct {
 	Version
 }
 
-// FilesNewestFirst are the current versions of a room's files: the newest post first, and within one post by name.
-func (r *Room) FilesNewestFirst() []NamedVersion {
-	files := make([]NamedVersion, 0, len(r.Files))
+// NewestFiles are the current versions of the room's newest n files: the newest post first, and within one post by name.
+func (r *Room) NewestFiles(n int) []NamedVersion {
+	n = min(n, len(r.Files))
+	files := make([]NamedVersion, 0, n+1)
+	order := func(a, b NamedVersion) int { return cmp.Or(cmp.Compare(b.Seq, a.Seq), cmp.Compare(a.Name, b.Name)) }
 	for name, f := range r.Files {
-		files = append(files, NamedVersion{name, f.Current()})
+		one := NamedVersion{name, f.Current()}
+		if at, _ := slices.BinarySearchFunc(files, one, order); at < n {
+			files = slices.Insert(files, at, one)
+			files = files[:min(n, len(files))]
+		}
 	}
-	slices.SortFunc(files, func(a, b NamedVersion) int { return cmp.Or(cmp.Compare(b.Seq, a.Seq), cmp.Compare(a.Name, b.Name)) })
 	return files
 }

@@ -16,6 +16,8 @@ type world struct {
 	n     uint32
 	log   []protocol.Event
 	arjun Caller
+	// uploads are those that the engine would look up.
+	uploads map[string]Upload
 }
 
 const testWorkspace = "ws_01K4ZQPX000000000000000001"
@@ -64,7 +66,7 @@ func (w *world) do(by Caller, c command) ([]protocol.Event, *protocol.Error) {
 	w.t.Helper()
 	w.n++
 	w.now = w.now.Add(time.Second)
-	cmd := Command{By: by, Draft: c.draft, Operation: c.operation, Now: w.now, Waits: DefaultWaits(), Cited: w.cited(c.draft)}
+	cmd := Command{By: by, Draft: c.draft, Operation: c.operation, Now: w.now, Waits: DefaultWaits(), Cited: w.cited(c.draft), Uploads: w.uploads}
 	binary.BigEndian.PutUint32(cmd.Seed[:], w.n)
 	decision, err := Decide(w.s, cmd)
 	if err != nil {
