@@ -50,14 +50,14 @@ var table = map[string]row{
 	"shared/sweep":    {"engine", "context"},
 
 	// adapters
-	"shared/embedded":          {"protocol engine", "context os"},
+	"shared/embedded":          {"protocol engine deadline", "context os"},
 	"shared/emf":               {"engine session", "context"},
 	"shared/dynamo":            {"protocol engine", "context aws lambda"},
 	"shared/dynamo/dynamotest": {"dynamo apigw", "context aws os"},
-	"shared/apigw":             {"protocol workspace engine auth session fanout httpapi", "context net aws lambda"},
+	"shared/apigw":             {"protocol workspace engine auth session fanout httpapi deadline", "context net aws lambda"},
 
 	// the suite every adapter of a port runs, and the client of the protocol
-	"shared/porttest": {"protocol workspace engine", "context clock"},
+	"shared/porttest": {"protocol workspace engine deadline", "context clock"},
 	"shared/client":   {"protocol", "context net"},
 
 	// mains and what stands in for AWS on one machine

@@ -11,6 +11,7 @@ import (
 	"github.com/chipschat/chips-aws/localstack/gateway"
 	"github.com/chipschat/chips-aws/shared/apigw"
 	"github.com/chipschat/chips-aws/shared/auth"
+	"github.com/chipschat/chips-aws/shared/deadline"
 	"github.com/chipschat/chips-aws/shared/embedded"
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/fanout"
@@ -29,6 +30,8 @@ type stack struct {
 	gateway  *gateway.Gateway
 	sessions *session.Sessions
 	fanout   *fanout.Fanout
+	keeper   *deadline.Keeper
+	timers   *embedded.Timers
 	handler  http.Handler
 	log      *slog.Logger
 
@@ -52,7 +55,9 @@ func newStack(table *embedded.Table, set settings.Settings, adminToken, mode str
 	}
 	s.gateway = gateway.New(front)
 
-	workspaces := engine.New(table, engine.Options{Now: time.Now})
+	workspaces := engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits})
+	s.timers = embedded.NewTimers(func(ctx context.Context, a deadline.Alarm) error { return s.keeper.Fire(ctx, a) }, time.Now, log)
+	s.keeper = deadline.New(deadline.Config{Log: workspaces, Rows: table, Alarms: s.timers, Now: time.Now, Logger: log})
 	credentials := auth.New(auth.Config{
 		Rows: table, AdminToken: adminToken, PersonKeys: set.PersonKeys, AcceptURLToken: set.AcceptURLToken,
 		TicketTTL: set.TicketTTL, Now: time.Now, Log: log,
@@ -64,7 +69,7 @@ func newStack(table *embedded.Table, set settings.Settings, adminToken, mode str
 		Unordered: mode == "shuffled", Now: time.Now, Log: log,
 	})
 	s.fanout = fanout.New(fanout.Config{
-		Log: workspaces, Connections: s.sessions, Rows: table, Push: s.gateway, Now: time.Now, Logger: log,
+		Log: workspaces, Connections: s.sessions, Rows: table, Push: s.gateway, Deadlines: s.keeper, Now: time.Now, Logger: log,
 	})
 	api := httpapi.New(httpapi.Config{
 		Engine: workspaces, Auth: credentials, Sessions: s.sessions, Log: log, Now: time.Now,
@@ -89,6 +94,7 @@ const sweepEvery = 20 * time.Second
 func (s *stack) start() {
 	s.running.Go(func() { s.feed.Run(s.life, ringers, s.ring) })
 	s.running.Go(s.sweep)
+	s.running.Go(s.rearm)
 }
 
 // stop closes the sockets, lets what is under way finish as long as ctx goes, and ends the rest.
@@ -98,6 +104,7 @@ func (s *stack) stop(ctx context.Context) {
 	}
 	s.end()
 	s.running.Wait()
+	s.timers.Stop()
 }
 
 // ring is the doorbell. A workspace whose ring fails is rung again until it is through: there is no stream that would.
@@ -118,6 +125,20 @@ func (s *stack) ring(ctx context.Context, c embedded.Change) {
 	}
 }
 
+// rearm sets the timers of everything that was pending when the process ended last. It goes by the logs and not by the rows of deadlines:
+// what was committed in the last moment has no row yet.
+func (s *stack) rearm() {
+	workspaces, err := s.table.Workspaces(s.life)
+	if err != nil && s.life.Err() == nil {
+		s.log.Error("deadlines could not be set anew", "error", err)
+	}
+	for _, ws := range workspaces {
+		if err := s.keeper.Arm(s.life, ws, nil); err != nil && s.life.Err() == nil {
+			s.log.Error("a workspace's deadlines could not be set anew", "workspace_id", ws, "error", err)
+		}
+	}
+}
+
 // Start runs a replay beside the frame that asked for it.
 func (s *stack) Start(_ context.Context, job session.Job) error {
 	s.running.Go(func() {
@@ -133,7 +154,8 @@ func (s *stack) sweep() {
 	sweeper := sweep.New(sweep.Config{
 		Rows: s.table,
 		Due: map[string]sweep.Handler{
-			"X#": s.sessions.Overdue,
+			"X#":               s.sessions.Overdue,
+			deadline.RowPrefix: s.keeper.Sweep,
 		},
 		Beside: []func(context.Context) error{s.purge},
 		Now:    time.Now,

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -200,10 +199,9 @@ func (k *Keeper) waitOut(ctx context.Context, due time.Time) error {
 
 // Sweep fires a deadline that is due by its row and whose alarm did not ring; row is one that Rows.Due answered, its pk with RowPrefix.
 func (k *Keeper) Sweep(ctx context.Context, row engine.Row) error {
-	ws, ok := strings.CutPrefix(row.PK, RowPrefix)
-	kind, id, named := strings.Cut(row.SK, "#")
-	if !ok || !named {
-		return fmt.Errorf("row %s %s is no deadline", row.PK, row.SK)
+	var a Alarm
+	if err := json.Unmarshal(row.Body, &a); err != nil {
+		return fmt.Errorf("read the deadline %s of %s: %w", row.SK, row.PK, err)
 	}
-	return k.Fire(ctx, Alarm{WorkspaceID: ws, Kind: kind, ID: id, Due: row.Due})
+	return k.Fire(ctx, a)
 }

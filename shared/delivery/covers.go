@@ -117,8 +117,8 @@ func FirstMember(s *workspace.State, e protocol.Event, r Recipient) bool {
 	return ok && slices.ContainsFunc(d.ParticipantIDs, func(id string) bool { return id == r.ID || s.HarnessOf(id) == r.ID })
 }
 
-// always says whether the event is one a harness is sent whatever its rooms: the cancel of a run of its own, and where each of
-// its agents goes (contract U-82).
+// always says whether the event is one a harness is sent whatever its rooms: the cancel of a run of its own, where each of its agents
+// goes, and what it is asked to make (contract U-82).
 func always(s *workspace.State, e protocol.Event, r Recipient) bool {
 	switch d := e.Data.(type) {
 	case *protocol.RunCancel:
@@ -127,6 +127,10 @@ func always(s *workspace.State, e protocol.Event, r Recipient) bool {
 		return s.HarnessOf(d.AgentID) == r.ID
 	case *protocol.AgentReleased:
 		return s.HarnessOf(d.AgentID) == r.ID
+	case *protocol.AgentFork:
+		return d.HarnessID == r.ID
+	case *protocol.AgentAsked:
+		return d.HarnessID == r.ID
 	}
 	return false
 }

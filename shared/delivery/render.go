@@ -162,13 +162,13 @@ func hide(s *workspace.State, e protocol.Event, r Recipient) protocol.Event {
 	case *protocol.AgentRegistered:
 		if d.HarnessID != r.ID {
 			c := *d
-			c.Key, c.Asked = "", ""
+			c.Key, c.Asked, c.WhyFree = "", "", ""
 			e.Data = &c
 		}
 	case *protocol.AgentUpdated:
 		if d.HarnessID != r.ID {
 			c := *d
-			c.Key, c.Asked = "", ""
+			c.Key, c.Asked, c.WhyFree = "", "", ""
 			e.Data = &c
 		}
 	case *protocol.AgentMoved:

@@ -127,6 +127,10 @@ func rewrite(v view, e protocol.Event) protocol.Event {
 		c := *d
 		c.ParticipantID = v.id(d.ParticipantID)
 		e.Data = &c
+	case *protocol.RoomSays:
+		c := *d
+		c.About = v.id(d.About)
+		e.Data = &c
 	case *protocol.AgentMoved:
 		c := *d
 		c.AgentID = v.id(d.AgentID)

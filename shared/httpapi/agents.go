@@ -32,6 +32,8 @@ type ownAgent struct {
 	agentView
 	// Room is the open room it is in, null while it is free.
 	Room *string `json:"room"`
+	// WhyFree says why it is not in the room that it was registered for.
+	WhyFree string `json:"why_free,omitzero"`
 	repeat
 }
 
@@ -51,6 +53,10 @@ func (a *api) registerAgent(c *call) (any, error) {
 		Name  *string `json:"name"`
 		Lead  *bool   `json:"lead"`
 		State *string `json:"state"`
+		// ForkedFrom, or MadeFor, and SpaceID say which ask it answers.
+		ForkedFrom string `json:"forked_from"`
+		MadeFor    string `json:"made_for"`
+		SpaceID    string `json:"space_id"`
 	}](c)
 	if err != nil {
 		return nil, err
@@ -59,7 +65,10 @@ func (a *api) registerAgent(c *call) (any, error) {
 		return nil, missing("key")
 	}
 	id := c.params[protocol.PrefixHarness]
-	out, err := a.do(c, workspace.Draft(&workspace.AgentDraft{HarnessID: id, Key: in.Key, Name: in.Name, Lead: in.Lead, State: in.State}))
+	out, err := a.do(c, workspace.Draft(&workspace.AgentDraft{
+		HarnessID: id, Key: in.Key, Name: in.Name, Lead: in.Lead, State: in.State,
+		ForkedFrom: in.ForkedFrom, MadeFor: in.MadeFor, SpaceID: in.SpaceID,
+	}))
 	if err != nil {
 		return nil, err
 	}
@@ -68,6 +77,7 @@ func (a *api) registerAgent(c *call) (any, error) {
 		for _, agent := range s.AgentsOf(id) {
 			if agent.Key == in.Key {
 				res = viewOwnAgent(agent)
+				res.WhyFree = whyFree(agent, in.SpaceID)
 				return nil
 			}
 		}
@@ -75,6 +85,17 @@ func (a *api) registerAgent(c *call) (any, error) {
 	})
 	res.repeat = repeated(out)
 	return &res, err
+}
+
+// whyFree says why an agent is not in the room it was registered for, "" where it is or was for none.
+func whyFree(agent *workspace.Agent, space string) string {
+	switch {
+	case space == "" || agent.Room == space:
+		return ""
+	case agent.Room != "":
+		return workspace.Elsewhere
+	}
+	return agent.WhyFree
 }
 
 // listAgents answers a harness all of its agents, by id (contract U-124).
@@ -154,4 +175,44 @@ func (a *api) moveAgent(c *call) (any, error) {
 		return nil, err
 	}
 	return a.answerSpace(c, out, in.SpaceID)
+}
+
+// askFork asks for a copy of an agent in the room (contract U-44).
+func (a *api) askFork(c *call) (any, error) {
+	in, err := read[struct {
+		AgentID string `json:"agent_id"`
+	}](c)
+	if err != nil {
+		return nil, err
+	}
+	return a.ask(c, &protocol.AgentFork{AgentID: in.AgentID})
+}
+
+// askAgent asks a harness for a new agent in the room (contract U-44).
+func (a *api) askAgent(c *call) (any, error) {
+	in, err := read[struct {
+		HarnessID string `json:"harness_id"`
+		Name      string `json:"name"`
+	}](c)
+	if err != nil {
+		return nil, err
+	}
+	return a.ask(c, &protocol.AgentAsked{HarnessID: in.HarnessID, Name: in.Name})
+}
+
+// ask writes an ask and answers its id, which is the event's.
+func (a *api) ask(c *call, draft protocol.Data) (any, error) {
+	out, err := a.do(c, workspace.DraftIn(c.params[protocol.PrefixSpace], draft))
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range out.Events {
+		if e.Type == draft.EventType() {
+			return struct {
+				AskID string `json:"ask_id"`
+				repeat
+			}{e.ID, repeated(out)}, nil
+		}
+	}
+	return nil, otherRequest()
 }

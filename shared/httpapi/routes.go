@@ -84,6 +84,9 @@ func (a *api) table() []route {
 		{"POST", "/v1/spaces/{spc}/members", members, a.addMember},
 		{"DELETE", "/v1/spaces/{spc}/members/{participant}", members, a.removeMember},
 
+		{"POST", "/v1/spaces/{spc}/forks", people, a.askFork},
+		{"POST", "/v1/spaces/{spc}/agents", people, a.askAgent},
+
 		{"GET", "/v1/events", members, a.listEvents},
 		{"POST", "/v1/events", members, a.writeEvent},
 		{"POST", "/v1/socket-tickets", members, a.issueTicket},

@@ -138,6 +138,14 @@ var allRoutes = []tried{
 			t.Errorf("agent: %v", j)
 		}
 	}},
+	{"POST", "/v1/spaces/{spc}/forks", arjun, func(w *world) string { return "/v1/spaces/" + w.open(w.arjun, "Q") + "/forks" }, func(w *world) any {
+		w.declares("forks")
+		return J{"agent_id": w.scout.agent}
+	}, has("ask_id")},
+	{"POST", "/v1/spaces/{spc}/agents", arjun, func(w *world) string { return "/v1/spaces/" + w.open(w.arjun, "Q") + "/agents" }, func(w *world) any {
+		w.declares("new_agents")
+		return J{"harness_id": w.scout.id}
+	}, has("ask_id")},
 	{"POST", "/v1/agents/{agt}/move", arjun, func(w *world) string { return "/v1/agents/" + w.scout.agent + "/move" }, func(w *world) any { return J{"space_id": w.open(w.arjun, "Q")} }, func(t *testing.T, w *world, j J) {
 		if str(j, "title") != "Q" || !slices.Contains(j["member_ids"].([]any), any(w.scout.agent)) || num(j, "seq") == 0 {
 			t.Errorf("room: %v", j)

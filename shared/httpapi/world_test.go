@@ -239,6 +239,12 @@ func (w *world) addHarness(name string, capabilities ...string) agentHarness {
 	return agentHarness{w.by(str(j, "token")), str(j, "harness_id"), str(j, "space_id"), str(j, "agent_id"), str(j, "token"), str(j, "token_id")}
 }
 
+// declares has Scout say what it can do.
+func (w *world) declares(capabilities ...string) {
+	w.t.Helper()
+	w.scout.must("PUT", "/v1/harnesses/"+w.scout.id+"/capabilities", J{"capabilities": capabilities})
+}
+
 func (w *world) open(by person, title string, people ...string) string {
 	w.t.Helper()
 	return str(by.must("POST", "/v1/spaces", J{"title": title, "participant_ids": people}), "space_id")

@@ -24,12 +24,19 @@ type AgentFacts struct {
 	// that harness only.
 	Key   string `json:"key,omitzero"`
 	Asked string `json:"asked,omitzero"`
+	// ForkedFrom is the agent it was copied from, where it is a copy.
+	ForkedFrom string `json:"forked_from,omitzero"`
+	// WhyFree says why it did not join the room that it was made for; sent to its harness only.
+	WhyFree string `json:"why_free,omitzero"`
 }
 
 // AgentAttached says an agent was put in the envelope's room.
 type AgentAttached struct {
 	AgentID string `json:"agent_id"`
 	By      string `json:"by,omitzero"`
+	// ForkOf and MadeFor are the id of the agent.fork or the agent.asked that it answers.
+	ForkOf  string `json:"fork_of,omitzero"`
+	MadeFor string `json:"made_for,omitzero"`
 	// CatchUp is the room's last lines before it joined, made at delivery for its own harness.
 	CatchUp *Context `json:"catch_up,omitzero"`
 }

@@ -10,6 +10,7 @@ var kinds = []kind{
 	kindOf[SpaceLeadSet](), kindOf[MemberAdded](), kindOf[MemberRemoved](), kindOf[MembershipReplaced](),
 	kindOf[AgentRegistered](), kindOf[AgentUpdated](), kindOf[AgentAttached](), kindOf[AgentReleased](), kindOf[AgentMoved](),
 	kindOf[MessagePost](), kindOf[MessageNew](), kindOf[MessageOverheard](), kindOf[MessageHeld](), kindOf[TurnPassed](),
+	kindOf[AgentFork](), kindOf[AgentAsked](), kindOf[RoomSays](),
 	kindOf[MessageEdited](), kindOf[MessageDeleted](), kindOf[ReactionSet](), kindOf[PinSet](),
 	kindOf[RunStarted](), kindOf[RunPaused](), kindOf[RunResumed](), kindOf[RunCompleted](), kindOf[RunFailed](), kindOf[RunCancelled](), kindOf[RunCancel](),
 	kindOf[StepStarted](), kindOf[StepLog](),

@@ -21,7 +21,7 @@ func agentActor(a *Agent) protocol.Actor {
 func (a *Agent) facts() protocol.AgentFacts {
 	f := protocol.AgentFacts{
 		AgentID: a.ID, HarnessID: a.HarnessID, Name: a.Name, Handle: a.Handle, NameBy: a.NameBy, Lead: a.Lead,
-		State: StateActive, Key: a.Key, Asked: a.Asked,
+		State: StateActive, Key: a.Key, Asked: a.Asked, ForkedFrom: a.ForkedFrom, WhyFree: a.WhyFree,
 	}
 	if a.Archived {
 		f.State = StateArchived
@@ -188,6 +188,9 @@ func (d *deciding) agentRegistered() *protocol.Error {
 	if draft.State != nil && *draft.State != StateActive && *draft.State != StateArchived {
 		return d.bad("state is %q or %q", StateActive, StateArchived)
 	}
+	if err := d.checkAnswer(draft); err != nil {
+		return err
+	}
 	old := d.agentByKey(h.ID, draft.Key)
 	if old == nil {
 		if err := d.agentsLeft(h.ID); err != nil {
@@ -201,8 +204,13 @@ func (d *deciding) agentRegistered() *protocol.Error {
 		if a.Archived && a.Lead {
 			return mainRoom()
 		}
+		a.ForkedFrom = draft.ForkedFrom
+		ask := d.answers(a, draft)
 		d.primary = len(d.out)
 		d.register(a)
+		if ask != nil {
+			d.joinFor(ask, a.ID)
+		}
 		return nil
 	}
 	return d.registeredAgain(old, draft, name)
@@ -263,15 +271,24 @@ func (d *deciding) registeredAgain(old *Agent, draft *AgentDraft, name string) *
 		back = a.Archived && !archive
 		a.Archived = archive
 	}
-	if a == *old {
-		return nil
+	if a.Archived && draft.SpaceID != "" {
+		return d.bad("the agent is archived: bring it back with state %q", StateActive)
 	}
-	updated := &protocol.AgentUpdated{AgentFacts: a.facts()}
-	if a.Name != old.Name {
-		updated.Previous = old.Name
+	if draft.ForkedFrom != "" {
+		a.ForkedFrom = draft.ForkedFrom
 	}
-	d.answer(protocol.System, "", updated)
-	if back {
+	ask := d.answers(&a, draft)
+	if a != *old {
+		updated := &protocol.AgentUpdated{AgentFacts: a.facts()}
+		if a.Name != old.Name {
+			updated.Previous = old.Name
+		}
+		d.answer(protocol.System, "", updated)
+	}
+	switch {
+	case ask != nil:
+		d.joinFor(ask, a.ID)
+	case back:
 		d.returnFromArchive(&a)
 	}
 	return nil

@@ -47,10 +47,19 @@ type due struct {
 // dues are the kinds of deadlines. What is pending, and from when, is told by the state alone, and when it is due by the waits of
 // whoever asks: a deadline is no event, so setting, moving and overtaking one costs nothing, and none can be left behind in the log. A new
 // kind has a line here and one in MaySetDeadline.
-var dues = map[string]due{}
+var dues = map[string]due{
+	dueFork:     missedAsks(true, dueFork),
+	dueNewAgent: missedAsks(false, dueNewAgent),
+}
 
 // MaySetDeadline says whether an event can set or move a deadline, by the event alone: it is asked of every event, with no state folded.
-func MaySetDeadline(protocol.Event) bool { return false }
+func MaySetDeadline(e protocol.Event) bool {
+	switch e.Data.(type) {
+	case *protocol.AgentFork, *protocol.AgentAsked:
+		return true
+	}
+	return false
+}
 
 // Deadlines are all that are pending, those due first first.
 func (s *State) Deadlines(w Waits) []Deadline {

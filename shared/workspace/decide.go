@@ -43,6 +43,8 @@ var rules = map[string]rule{
 	"harness.budget_set":    {byOperation, (*deciding).harnessBudgetSet},
 	"agent.registered":      {byOperation, (*deciding).agentRegistered},
 	"agent.updated":         {byOperation, (*deciding).agentRenamed},
+	"agent.fork":            {byOperation, (*deciding).forkAsked},
+	"agent.asked":           {byOperation, (*deciding).newAgentAsked},
 	"deadline.fired":        {byOperation, (*deciding).deadlineFired},
 
 	"space.opened":     {byPerson | byHarness, (*deciding).spaceOpened},

@@ -51,6 +51,8 @@ type (
 		Lead      *bool
 		// State is active or archived.
 		State *string
+		// ForkedFrom or MadeFor say which ask it answers, and SpaceID for which room.
+		ForkedFrom, MadeFor, SpaceID string
 	}
 )
 

@@ -76,6 +76,10 @@ func (s *State) own(e protocol.Event) string {
 		return s.harnessOf(d.AgentID)
 	case *protocol.AgentReleased:
 		return s.harnessOf(d.AgentID)
+	case *protocol.AgentFork:
+		return d.HarnessID
+	case *protocol.AgentAsked:
+		return d.HarnessID
 	}
 	return ""
 }
@@ -121,15 +125,22 @@ func (s *State) evolveRoom(e protocol.Event) {
 			if parked := s.Rooms[a.Parked]; parked != nil && parked != room {
 				delete(parked.Seats, a.ID)
 			}
-			a.Room, a.LastRoom, a.Parked = room.ID, room.ID, ""
+			a.Room, a.LastRoom, a.Parked, a.WhyFree = room.ID, room.ID, "", ""
 			s.contextJoined(room, a.ID, e.Seq)
 			s.seat(room, a.ID, d.By, e)
 			room.join(a.ID)
 			// The harness itself holds a room only while none of its agents does.
 			room.leave(a.HarnessID)
 		}
+		s.answered(func(ask Ask) bool { return ask.ID == d.ForkOf || ask.ID == d.MadeFor })
 	case *protocol.AgentReleased:
 		s.evolveReleased(e, d)
+	case *protocol.AgentFork:
+		s.asked(e, Ask{HarnessID: d.HarnessID, AgentID: d.AgentID, By: d.By})
+	case *protocol.AgentAsked:
+		s.asked(e, Ask{HarnessID: d.HarnessID, Name: d.Name, By: d.By})
+	case *protocol.RoomSays:
+		s.answered(func(ask Ask) bool { return ask.ID == d.About })
 	case *protocol.AgentMoved: // a line; the agent goes by what follows
 	case *protocol.MessagePost:
 		if room != nil {
@@ -181,6 +192,7 @@ func (s *State) evolveSpaceOpened(e protocol.Event, d *protocol.SpaceOpened) {
 // evolveSpaceDeleted leaves a stub that remembers who was in the room; the oldest stubs go.
 func (s *State) evolveSpaceDeleted(room *Room, e protocol.Event) {
 	s.Rooms[room.ID] = &Room{ID: room.ID, Deleted: true, Members: room.Members, LastSeq: e.Seq}
+	s.answered(func(ask Ask) bool { return ask.Room == room.ID })
 	s.Deleted = append(s.Deleted, room.ID)
 	for len(s.Deleted) > RememberedRooms {
 		delete(s.Rooms, s.Deleted[0])
@@ -228,7 +240,7 @@ func (s *State) evolveAgent(f protocol.AgentFacts) {
 		return
 	}
 	a.HarnessID, a.Key, a.Name, a.Handle, a.NameBy, a.Lead = f.HarnessID, f.Key, f.Name, f.Handle, f.NameBy, f.Lead
-	a.Asked = f.Asked
+	a.Asked, a.ForkedFrom, a.WhyFree = f.Asked, f.ForkedFrom, f.WhyFree
 	a.Archived = f.State == StateArchived
 }
 

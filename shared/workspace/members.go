@@ -119,8 +119,8 @@ func (d *deciding) agentMoved() *protocol.Error {
 	if from == nil {
 		return d.bad("the agent is in no room: add it")
 	}
-	if !from.Has(d.c.By.ID) && !d.person().runsThings() && d.s.Harnesses[a.HarnessID].OwnerID != d.c.By.ID {
-		return forbidden("only somebody in both rooms, the agent's owner, an owner or an admin may move it")
+	if err := d.mayMove(a); err != nil {
+		return err
 	}
 	if to.ID == from.ID {
 		return d.bad("the agent is in that room already")
@@ -139,4 +139,13 @@ func (d *deciding) agentMoved() *protocol.Error {
 	d.emit(d.sender(), to.ID, &protocol.MemberAdded{ParticipantID: a.ID, By: d.c.By.ID})
 	d.emit(protocol.System, to.ID, &protocol.AgentAttached{AgentID: a.ID, By: d.c.By.ID})
 	return nil
+}
+
+// mayMove refuses those who may not move an agent out of where it is; they have to be where it goes, too.
+func (d *deciding) mayMove(a *Agent) *protocol.Error {
+	from := d.s.Rooms[a.Room]
+	if from != nil && from.Has(d.c.By.ID) || d.person().runsThings() || d.s.Harnesses[a.HarnessID].OwnerID == d.c.By.ID {
+		return nil
+	}
+	return forbidden("only somebody in both rooms, the agent's owner, an owner or an admin may do this")
 }

@@ -31,6 +31,8 @@ type State struct {
 	// the seq of the newest event that set one which is not, 0 for none.
 	Settings     []Setting `json:"settings,omitzero"`
 	SettingsFrom int64     `json:"settings_from,omitzero"`
+	// Asks are the copies and new agents that were asked for and are not there yet, oldest first.
+	Asks []Ask `json:"asks,omitzero"`
 
 	// LastBare is the seq of the newest event of no room, 0 for none.
 	LastBare int64 `json:"last_bare,omitzero"`
@@ -82,7 +84,11 @@ type Agent struct {
 	Name   string `json:"name"`
 	Handle string `json:"handle,omitzero"`
 	// Asked is the name it was registered under, where a number was put behind it.
-	Asked    string `json:"asked,omitzero"`
+	Asked string `json:"asked,omitzero"`
+	// ForkedFrom is the agent it was copied from, "" when it is no copy.
+	ForkedFrom string `json:"forked_from,omitzero"`
+	// WhyFree says why it did not join the room it was made for, until it is in one.
+	WhyFree  string `json:"why_free,omitzero"`
 	NameBy   string `json:"name_by,omitzero"`
 	Lead     bool   `json:"lead,omitzero"`
 	Archived bool   `json:"archived,omitzero"`
