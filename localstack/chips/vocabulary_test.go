@@ -22,7 +22,7 @@ import (
 // covers: TKT-2, SUB-13, SUB-14, DLV-1, DLV-21, ENV-1, ENV-2, ENV-3, ENV-5, ENV-6, ENV-9, ENV-12, ENV-13, ENV-14, HEV-1
 func TestVocabulary(t *testing.T) {
 	t.Parallel()
-	c := newTown(t)
+	c := newTown(t, "FORK_WAIT_MS=1", "NEW_AGENT_WAIT_MS=1")
 	parties := map[string]*party{"Arjun": c.owner, "Priya": c.priya, "Gus": c.gus, "Ledger": c.ledger}
 	start := c.owner.head()
 	live := map[string]*stream{}
@@ -184,7 +184,7 @@ func everything(c *town) (deleted string, dense, end int64) {
 	c.owner.must(del, "/v1/people/"+vera.id, nil)
 
 	temp, _ := c.harness("Temp", "agents")
-	temp.must(put, "/v1/harnesses/"+temp.id+"/capabilities", J{"capabilities": []string{"agents", "forks"}})
+	temp.must(put, "/v1/harnesses/"+temp.id+"/capabilities", J{"capabilities": []string{"agents", "forks", "new_agents"}})
 	temp.must(put, "/v1/harnesses/"+temp.id+"/status", J{"status": "trouble", "message": "no network"})
 	c.owner.must(put, "/v1/harnesses/"+temp.id+"/policy", J{"autonomy": 1, "rules": []any{}})
 	c.owner.must(put, "/v1/harnesses/"+temp.id+"/budget", J{"limit_usd": 25})
@@ -193,6 +193,17 @@ func everything(c *town) (deleted string, dense, end int64) {
 	c.owner.must(post, "/v1/spaces/"+c.room+"/members", J{"participant_id": agent})
 	c.move(agent, c.x)
 	c.owner.must(del, "/v1/spaces/"+c.x+"/members/"+agent, nil)
+	c.owner.must(post, "/v1/spaces/"+c.room+"/forks", J{"agent_id": agent})
+	c.owner.must(post, "/v1/spaces/"+c.room+"/agents", J{"harness_id": temp.id})
+	eventually(c.t, "the room says that neither was made", func() bool {
+		n := 0
+		for _, raw := range c.owner.log(0, c.room) {
+			if str(read(c.t, raw), "type") == "room.line" {
+				n++
+			}
+		}
+		return n == 2
+	})
 	own := str(temp.must(post, "/v1/spaces", J{"title": "Temp's own", "key": "k"}), "space_id")
 	temp.write("space.closed", J{"space_id": own})
 
