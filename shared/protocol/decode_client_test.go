@@ -93,7 +93,7 @@ func TestDecodeClientInvalidEvent(t *testing.T) {
 		`"type":"step.logged"`:                                       `no event type is called "step.logged"`,
 		`"Type":"step.log"`:                                          "type must be",
 		`"type":"STEP.LOG"`:                                          `no event type is called "STEP.LOG"`,
-		`"type":"message.hidden"`:                                      `no event type is called "message.hidden"`,
+		`"type":"message.hidden"`:                                    `no event type is called "message.hidden"`,
 		`"type":"step.log","step_id":1`:                              "step_id must be text",
 		`"type":"step.log","run_id":{}`:                              "run_id must be text",
 		`"type":"step.log","space_id":["x"]`:                         "space_id must be text",
