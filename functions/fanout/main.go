@@ -16,6 +16,7 @@ import (
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/fanout"
 	"github.com/chipschat/chips-aws/shared/session"
+	"github.com/chipschat/chips-aws/shared/settings"
 )
 
 func main() {
@@ -28,6 +29,10 @@ func main() {
 }
 
 func run() error {
+	set, err := settings.FromEnv(os.Getenv)
+	if err != nil {
+		return err
+	}
 	cfg, err := apigw.Config(os.Getenv)
 	if err != nil {
 		return err
@@ -37,13 +42,15 @@ func run() error {
 	push := meter.Push(apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT")))
 	eng := engine.New(table, engine.Options{Now: time.Now})
 	sender := fanout.New(fanout.Config{
-		Log:         eng,
-		Connections: session.New(session.Config{Engine: eng, Rows: table, Push: push, Now: time.Now, Log: log}),
-		Rows:        table,
-		Push:        push,
-		Now:         time.Now,
-		Logger:      log,
-		Late:        meter.Late,
+		Log: eng,
+		Connections: session.New(session.Config{
+			Engine: eng, Rows: table, Push: push, Limits: session.Limits{EventsPerFrame: set.EventsPerFrame}, Now: time.Now, Log: log,
+		}),
+		Rows:   table,
+		Push:   push,
+		Now:    time.Now,
+		Logger: log,
+		Late:   meter.Late,
 	})
 	bell := apigw.Doorbell{
 		Ring:   sender.Ring,

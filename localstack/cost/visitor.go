@@ -93,7 +93,7 @@ func (c *cloud) disconnect(ctx context.Context, v *visitor) error {
 }
 
 func (c *cloud) hello(ctx context.Context, v *visitor) error {
-	return c.frame(ctx, v, `{"frame":"hello","protocol":{"min":1,"max":1},"client":{"name":"cost","version":"1"},"accepts":["events","ping"]}`, `"type":"hello"`)
+	return c.frame(ctx, v, `{"frame":"hello","protocol":{"min":1,"max":1},"client":{"name":"cost","version":"1"},"accepts":["events","batches","ping"]}`, `"type":"hello"`)
 }
 
 func (c *cloud) subscribe(ctx context.Context, v *visitor) error {

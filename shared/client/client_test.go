@@ -107,7 +107,7 @@ func TestOpens(t *testing.T) {
 	start(t, f, func(c *Config) { c.Name, c.Version = "scout", "0.1.0" })
 	p := f.next()
 	got := p.expect("{")
-	want := `{"frame":"hello","protocol":{"min":1,"max":1},"client":{"name":"scout","version":"0.1.0"},"accepts":["events","ping"]}`
+	want := `{"frame":"hello","protocol":{"min":1,"max":1},"client":{"name":"scout","version":"0.1.0"},"accepts":["events","batches","ping"]}`
 	if got != want {
 		t.Fatalf("hello is %s, want %s", got, want)
 	}

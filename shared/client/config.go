@@ -23,7 +23,8 @@ type Config struct {
 	Credential Credential
 	// Name and Version are what the client calls itself in its hello.
 	Name, Version string
-	// Accepts are the optional frames it takes, events when nil. The word ping is always said, since the client answers pings itself.
+	// Accepts are the optional frames it takes, events and batches (events frames of live events too) when nil. The word ping is always
+	// said, since the client answers pings itself.
 	Accepts []string
 	// Context is how much context it wants with a message; nil is the server's default.
 	Context *protocol.ContextBudget
@@ -71,7 +72,7 @@ const (
 
 func (c Config) withDefaults() Config {
 	if c.Accepts == nil {
-		c.Accepts = []string{"events"}
+		c.Accepts = []string{"events", "batches"}
 	}
 	if c.Name == "" {
 		c.Name = "chips-go"

@@ -30,6 +30,7 @@ type Connections interface {
 	Forget(ctx context.Context, workspace, connID string) error
 	Cut(ctx context.Context, workspace, connID string, code int, reason string, last []byte) error
 	CutBehind(ctx context.Context, workspace, connID string) error
+	Batch(frames [][]byte) [][]byte
 }
 
 // Deadlines are armed for what commits set; *deadline.Keeper is one, and says what this does.

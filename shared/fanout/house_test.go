@@ -120,11 +120,13 @@ func (h *house) newFanout() *fanout.Fanout {
 	return fanout.New(fanout.Config{Log: h.engine, Connections: h.sessions, Rows: h.rows, Push: h, Now: time.Now, Logger: quiet})
 }
 
-// listen opens a socket of somebody that is live from now on, with more of a hello.
+// listen opens a socket of somebody that is live from now on.
 func (h *house) listen(c workspace.Caller) string { return h.listenFrom(c, -1) }
 
-func (h *house) listenFrom(c workspace.Caller, since int64) string {
+// listenFrom is listen with a replay first, and with words that the hello accepts.
+func (h *house) listenFrom(c workspace.Caller, since int64, accepts ...string) string {
 	h.t.Helper()
+	words, _ := json.Marshal(accepts)
 	h.n++
 	id := fmt.Sprint("conn-", h.n)
 	if err := h.sessions.Connect(context.Background(), id, c); err != nil {
@@ -134,7 +136,7 @@ func (h *house) listenFrom(c workspace.Caller, since int64) string {
 	if since < 0 {
 		subscribe = fmt.Sprintf(`{"frame":"subscribe","workspace_id":%q}`, h.ws)
 	}
-	for _, frame := range []string{`{"frame":"hello","protocol":{"min":1,"max":1}}`, subscribe} {
+	for _, frame := range []string{`{"frame":"hello","protocol":{"min":1,"max":1},"accepts":` + string(words) + `}`, subscribe} {
 		if reply, err := h.sessions.Frame(context.Background(), id, c, []byte(frame)); err != nil || reply.Close != 0 {
 			h.t.Fatalf("%s: %+v, %v", frame, reply, err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/fanout"
@@ -282,6 +283,42 @@ func TestLate(t *testing.T) {
 	h.say(h.arjun, "two")
 	h.ring()
 	if len(late) != 1 || late[0] < 3*time.Second || late[0] > time.Minute {
-		t.Errorf("late by %v, want three seconds, once for a range", late)
+		t.Errorf("late by %v, want three seconds, once for a range", late)	}
+}
+
+// What a range holds comes in one events frame to who takes batches, and one by one to who only takes events in a replay.
+// covers: SUB-9
+func TestBatches(t *testing.T) {
+	h := newHouse(t)
+	batches, single := h.listenFrom(h.priya, -1, "events", "batches"), h.listenFrom(h.priya, -1, "events")
+	for _, text := range []string{"one", "two", strings.Repeat("x", 20_000), strings.Repeat("y", 20_000)} {
+		h.say(h.arjun, text)
 	}
+	h.ring()
+	h.say(h.arjun, "alone")
+	h.ring()
+	want := h.sent(single)
+	var got [][]byte
+	for i, frame := range h.sent(batches) {
+		var f struct {
+			Frame  string           `json:"frame"`
+			Event  jsontext.Value   `json:"event"`
+			Events []jsontext.Value `json:"events"`
+		}
+		if err := json.Unmarshal(frame, &f); err != nil || len(frame) > 32<<10 {
+			t.Fatalf("%.40s of %d bytes: %v", frame, len(frame), err)
+		}
+		events := f.Events
+		if f.Event != nil {
+			events = append(events, f.Event)
+		}
+		if n := []int{3, 1, 1}[i]; len(events) != n || f.Frame != map[bool]string{true: "events", false: "event"}[n > 1] {
+			t.Errorf("frame %d is %s of %d events, want %d", i, f.Frame, len(events), n)
+		}
+		for _, e := range events {
+			got = append(got, slices.Concat([]byte(`{"frame":"event","event":`), e, []byte("}")))
+		}
+	}
+	if len(want) != 5 || !slices.EqualFunc(got, want, bytes.Equal) {
+		t.Errorf("batches\n%s\nsingle\n%s", bytes.Join(got, []byte("\n")), bytes.Join(want, []byte("\n")))	}
 }

@@ -34,7 +34,7 @@ func (c *client) live(m *model, s *socket, done <-chan struct{}) bool {
 	}
 	hello := `{"frame":"hello","protocol":{"min":1,"max":1},"client":{"name":"model","version":"1"}}`
 	if c.batch {
-		hello = strings.TrimSuffix(hello, "}") + `,"accepts":["events"]}`
+		hello = strings.TrimSuffix(hello, "}") + `,"accepts":["events","batches"]}`
 	}
 	if reply, err := p.Frame(ctx, s.id, c.caller, []byte(hello)); err != nil || reply.Close != 0 {
 		return true

@@ -103,6 +103,9 @@ func (w *worker) push(ctx context.Context, live []*target) error {
 // pushTo sends one target its frames in order. A connection that fails is ended here, so that it resumes by since.
 func (w *worker) pushTo(ctx context.Context, t *target, sent *atomic.Int64) error {
 	conns, id := w.f.c.Connections, t.conn.ID
+	if t.conn.TakesBatches() {
+		t.frames = conns.Batch(t.frames)
+	}
 	for _, frame := range t.frames {
 		err := w.post(ctx, id, frame, sent)
 		switch {

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"slices"
 
 	"github.com/chipschat/chips-aws/shared/delivery"
 	"github.com/chipschat/chips-aws/shared/protocol"
@@ -54,9 +55,41 @@ func (r *replay) render(ctx context.Context, events []protocol.Event, covered []
 	return frames, nil
 }
 
+// TakesBatches says whether a live connection takes several events in one frame. SUB-9 sends single ones to who accepts events alone.
+func (c *Connection) TakesBatches() bool {
+	return slices.Contains(c.Accepts, "events") && slices.Contains(c.Accepts, "batches")
+}
+
+// Batch packs frames of EventFrame into events frames, in their order and within the limits of those. What is by itself stays as it is.
+func (s *Sessions) Batch(frames [][]byte) [][]byte {
+	var packed [][]byte
+	for len(frames) > 0 {
+		n, size := 1, len(openEvents)+len("]}")+len(frames[0])-len(openEvent)
+		for n < len(frames) && n < s.c.Limits.EventsPerFrame && size+len(frames[n])-len(openEvent) <= s.c.Limits.FrameBytes {
+			size += len(frames[n]) - len(openEvent) // its last byte makes room for the comma
+			n++
+		}
+		if n == 1 {
+			packed, frames = append(packed, frames[0]), frames[1:]
+			continue
+		}
+		b := append(make([]byte, 0, size), openEvents...)
+		for _, f := range frames[:n] {
+			b = append(append(b, f[len(openEvent):len(f)-1]...), ',')
+		}
+		packed, frames = append(packed, append(b[:len(b)-1], "]}"...)), frames[n:]
+	}
+	return packed
+}
+
+// How an event frame and an events frame begin.
+const (
+	openEvent  = `{"frame":"event","event":`
+	openEvents = `{"frame":"events","events":[`
+)
+
 // add writes an event, as it is sent, into the last of the open events frames, or into a new one.
 func (r *replay) add(frames []frame, e protocol.Event) ([]frame, error) {
-	const open = `{"frame":"events","events":[`
 	if len(frames) > 0 {
 		f := &frames[len(frames)-1]
 		before := len(f.bytes)
@@ -70,10 +103,10 @@ func (r *replay) add(frames []frame, e protocol.Event) ([]frame, error) {
 			return frames, nil
 		}
 		f.bytes = b[:before]
-		next := append(make([]byte, 0, r.s.c.Limits.FrameBytes), open...)
+		next := append(make([]byte, 0, r.s.c.Limits.FrameBytes), openEvents...)
 		return append(frames, frame{append(next, b[before+1:]...), 1, e.Seq}), nil
 	}
-	b, err := e.Append(append(make([]byte, 0, r.s.c.Limits.FrameBytes), open...))
+	b, err := e.Append(append(make([]byte, 0, r.s.c.Limits.FrameBytes), openEvents...))
 	if err != nil {
 		return frames, err
 	}

@@ -36,7 +36,12 @@ func (s *Sessions) frame(ctx context.Context, connID string, c workspace.Caller,
 	if bad != nil {
 		return refusal(bad, ""), nil
 	}
-	if name == protocol.FrameEvent && s.saidHello(connID) {
+	switch known := s.saidHello(connID); {
+	case name == protocol.FramePong:
+		return Reply{}, nil // being heard from is all that it is for, which the transport has noted
+	case known && name == protocol.FramePing:
+		return pong()
+	case known && name == protocol.FrameEvent:
 		return s.event(ctx, connID, c, frame.(protocol.EventFrame))
 	}
 	conn, ok, err := s.connection(ctx, connID, c, name != protocol.FrameHello)
@@ -59,11 +64,10 @@ func (s *Sessions) frame(ctx context.Context, connID string, c workspace.Caller,
 	case protocol.EventFrame:
 		return s.event(ctx, connID, c, frame)
 	}
-	if name == protocol.FramePing {
-		return frameOf(protocol.PingFrame{Frame: protocol.FramePong})
-	}
-	return Reply{}, nil // pong: being heard from was all it was for
+	return pong() // to a ping, the only one left
 }
+
+func pong() (Reply, error) { return frameOf(protocol.PingFrame{Frame: protocol.FramePong}) }
 
 // connection reads a connection's row; where frames overtake each other and hello is waited for, a few times.
 func (s *Sessions) connection(ctx context.Context, connID string, c workspace.Caller, afterHello bool) (conn Connection, ok bool, err error) {
@@ -121,8 +125,8 @@ func (s *Sessions) hello(ctx context.Context, conn Connection, c workspace.Calle
 	return Reply{Frame: frame}, err
 }
 
-// optional are the words a client may accept (HEL-10), and ping of contract U-135; others are not kept.
-var optional = []string{"events", "restart", "context", "models", "heartbeats", "context_windows", "jobs", "ping"}
+// optional are the words a client may accept (HEL-10), ping of contract U-135, and batches; others are not kept.
+var optional = []string{"events", "restart", "context", "models", "heartbeats", "context_windows", "jobs", "ping", "batches"}
 
 func accepted(words []string) (known []string) {
 	for _, w := range optional {
@@ -178,7 +182,7 @@ func frameOf(v any) (Reply, error) {
 
 // EventFrame is an event in an event frame.
 func EventFrame(e protocol.Event) ([]byte, error) {
-	b, err := e.Append(append(make([]byte, 0, 1024), `{"frame":"event","event":`...))
+	b, err := e.Append(append(make([]byte, 0, 1024), openEvent...))
 	if err != nil {
 		return nil, err
 	}
