@@ -145,7 +145,7 @@ func (s *Sessions) Forget(ctx context.Context, ws, connID string) error {
 }
 
 // saidFor is how long it is taken for granted that a connection said hello and was not taken back: this process reads its row for a
-// write no oftener, and a socket that is closed takes no more writes anyway.
+// write or a ping no oftener, and a socket that is closed takes no more writes anyway.
 const saidFor = time.Minute
 
 // saidHello says whether a connection is known to have said hello.
