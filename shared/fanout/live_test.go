@@ -283,7 +283,8 @@ func TestLate(t *testing.T) {
 	h.say(h.arjun, "two")
 	h.ring()
 	if len(late) != 1 || late[0] < 3*time.Second || late[0] > time.Minute {
-		t.Errorf("late by %v, want three seconds, once for a range", late)	}
+		t.Errorf("late by %v, want three seconds, once for a range", late)
+	}
 }
 
 // What a range holds comes in one events frame to who takes batches, and one by one to who only takes events in a replay.
@@ -320,5 +321,6 @@ func TestBatches(t *testing.T) {
 		}
 	}
 	if len(want) != 5 || !slices.EqualFunc(got, want, bytes.Equal) {
-		t.Errorf("batches\n%s\nsingle\n%s", bytes.Join(got, []byte("\n")), bytes.Join(want, []byte("\n")))	}
+		t.Errorf("batches\n%s\nsingle\n%s", bytes.Join(got, []byte("\n")), bytes.Join(want, []byte("\n")))
+	}
 }
