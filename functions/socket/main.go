@@ -51,6 +51,7 @@ func run() error {
 		Limits:      session.Limits{EventsPerFrame: set.EventsPerFrame},
 		Server:      protocol.Server{Name: settings.ServerName, Version: settings.Version()},
 		Unordered:   true,
+		PingFrames:  true,
 		Now:         time.Now,
 		Log:         slog.Default(),
 	})

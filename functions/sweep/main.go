@@ -1,8 +1,10 @@
-// Command sweep runs every minute and does what was missed: it closes sockets that could not be closed, and those whose replay died.
-// Rows that only end, such as tickets and codes, are the table's own to delete.
+// Command sweep runs every minute. It does what was missed: sockets that could not be closed, replays that died. And it pings sockets by
+// frames, which API Gateway does not do, and closes those that do not answer. Rows that only end, such as tickets and codes, are the
+// table's own to delete.
 package main
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/emf"
 	"github.com/chipschat/chips-aws/shared/session"
+	"github.com/chipschat/chips-aws/shared/settings"
 	"github.com/chipschat/chips-aws/shared/sweep"
 )
 
@@ -27,22 +30,29 @@ func main() {
 }
 
 func run() error {
+	set, err := settings.FromEnv(os.Getenv)
+	if err != nil {
+		return err
+	}
 	cfg, err := apigw.Config(os.Getenv)
 	if err != nil {
 		return err
 	}
 	meter := emf.New(os.Stdout, os.Getenv("CHIPS_METRICS"), time.Now)
 	table := meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE")))
-	sessions := session.New(session.Config{
-		Rows: table, Push: apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT")), Now: time.Now, Log: slog.Default(),
+	push := apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT"))
+	sessions := session.New(session.Config{Rows: table, Push: push, PingFrames: true, Now: time.Now, Log: slog.Default()})
+	keepalive := session.NewKeepalive(sessions, session.KeepaliveConfig{
+		Hearing: push, Every: set.Ping, Silent: set.Silent, Missed: 2 * time.Minute,
 	})
 	lambda.Start(meter.Each(lambda.NewHandler(sweep.New(sweep.Config{
 		Rows: table,
 		Due: map[string]sweep.Handler{
 			"X#": emf.Run(meter, emf.Swept, sessions.Overdue),
 		},
-		Now: time.Now,
-		Log: slog.Default(),
+		Beside: []func(context.Context) error{keepalive.Run},
+		Now:    time.Now,
+		Log:    slog.Default(),
 	}).Run)))
 	return nil
 }

@@ -35,6 +35,9 @@ type stack struct {
 	handler  http.Handler
 	log      *slog.Logger
 
+	sweeper    *sweep.Sweep
+	sweepEvery time.Duration
+
 	life    context.Context
 	end     context.CancelFunc
 	running sync.WaitGroup
@@ -66,8 +69,9 @@ func newStack(table *embedded.Table, set settings.Settings, adminToken, mode str
 		Engine: workspaces, Rows: table, Push: s.gateway, Replays: s, Credentials: credentials,
 		Limits:    session.Limits{EventsPerFrame: set.EventsPerFrame},
 		Server:    protocol.Server{Name: settings.ServerName, Version: settings.Version()},
-		Unordered: mode == "shuffled", Now: time.Now, Log: log,
+		Unordered: mode == "shuffled", PingFrames: front.Faithful, Now: time.Now, Log: log,
 	})
+	s.sweeper, s.sweepEvery = s.newSweep(set, front.Faithful)
 	s.fanout = fanout.New(fanout.Config{
 		Log: workspaces, Connections: s.sessions, Rows: table, Push: s.gateway, Deadlines: s.keeper, Now: time.Now, Logger: log,
 	})
@@ -86,9 +90,6 @@ func newStack(table *embedded.Table, set settings.Settings, adminToken, mode str
 
 // ringers is how many workspaces are fanned out side by side; a ring waits for the slowest socket of its workspace.
 const ringers = 16
-
-// sweepEvery is the time between two sweeps.
-const sweepEvery = 20 * time.Second
 
 // start runs what runs beside requests.
 func (s *stack) start() {
@@ -147,36 +148,4 @@ func (s *stack) Start(_ context.Context, job session.Job) error {
 		}
 	})
 	return nil
-}
-
-// sweep does from time to time what nobody else came to do, as the sweep function does it.
-func (s *stack) sweep() {
-	sweeper := sweep.New(sweep.Config{
-		Rows: s.table,
-		Due: map[string]sweep.Handler{
-			"X#":               s.sessions.Overdue,
-			deadline.RowPrefix: s.keeper.Sweep,
-		},
-		Beside: []func(context.Context) error{s.purge},
-		Now:    time.Now,
-		Log:    s.log,
-	})
-	ticks := time.NewTicker(sweepEvery)
-	defer ticks.Stop()
-	for {
-		select {
-		case <-s.life.Done():
-			return
-		case <-ticks.C:
-		}
-		if err := sweeper.Run(s.life); err != nil && s.life.Err() == nil {
-			s.log.Error("a sweep failed", "error", err)
-		}
-	}
-}
-
-// purge deletes rows past their time, as DynamoDB does by itself.
-func (s *stack) purge(ctx context.Context) error {
-	_, err := s.table.Purge(ctx, time.Now())
-	return err
 }

@@ -7,11 +7,23 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/chipschat/chips-aws/shared/session"
 )
+
+// LastHeard is when a connection last sent anything, a pong included; it answers session.ErrGone where there is no such connection.
+func (g *Gateway) LastHeard(_ context.Context, connection string) (time.Time, error) {
+	s := g.find(connection)
+	if s == nil {
+		return time.Time{}, session.ErrGone
+	}
+	return time.Unix(0, s.lastHeard.Load()), nil
+}
 
 // startTimers begins to watch the connection. Where Faithful, pings and silence are nobody's business here.
 func (s *socket) startTimers() {
 	cfg := &s.g.cfg
+	s.lastHeard.Store(cfg.Now().UnixNano())
 	s.ping = time.AfterFunc(time.Hour, s.sendPing)
 	s.idle = time.AfterFunc(cfg.Idle, func() { s.close(websocket.StatusGoingAway, "idle for too long", nil, false) })
 	s.lifetime = time.AfterFunc(cfg.Lifetime, func() { s.close(websocket.StatusGoingAway, "open for too long", nil, false) })
@@ -32,6 +44,7 @@ func (s *socket) stopTimers() {
 
 // heard notes that a frame came in: a message, a ping or a pong.
 func (s *socket) heard() {
+	s.lastHeard.Store(s.g.cfg.Now().UnixNano())
 	s.idle.Reset(s.g.cfg.Idle)
 	if !s.g.cfg.Faithful {
 		s.silence.Reset(s.g.cfg.Silent)

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -24,6 +25,7 @@ type socket struct {
 	net  net.Conn
 
 	ping, silence, idle, lifetime *time.Timer
+	lastHeard                     atomic.Int64 // in nanoseconds since 1970
 
 	slot    chan struct{} // one for each message being handled, where they are shuffled
 	handled sync.RWMutex  // held for reading while a message is handled

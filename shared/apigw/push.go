@@ -65,6 +65,17 @@ func (p *Push) Close(ctx context.Context, connID string, _ int, _ string, last [
 	return err
 }
 
+// LastHeard is when API Gateway last saw the connection active; zero where it does not say. It answers session.ErrGone for one that is gone.
+func (p *Push) LastHeard(ctx context.Context, connID string) (time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	out, err := p.api.GetConnection(ctx, &apigatewaymanagementapi.GetConnectionInput{ConnectionId: &connID})
+	if err != nil {
+		return time.Time{}, pushError("looking at", connID, err)
+	}
+	return aws.ToTime(out.LastActiveAt), nil
+}
+
 // pushError tells by the status, which every answer has, and not by the error's name, which some front ends leave out.
 func pushError(doing, connID string, err error) error {
 	if err == nil {

@@ -16,7 +16,9 @@ import (
 const maxBody = 350 << 10
 
 // volatile says of a pk whether its rows are kept in memory alone; see the package comment.
-func volatile(pk string) bool { return strings.HasPrefix(pk, "X#") || strings.HasPrefix(pk, "F#") }
+func volatile(pk string) bool {
+	return strings.HasPrefix(pk, "X#") || strings.HasPrefix(pk, "L#") || strings.HasPrefix(pk, "F#")
+}
 
 // holds says whether a condition holds for a row at a revision, 0 where there is none.
 func holds(cond engine.Cond, rev int64) bool { return cond == engine.Always || cond.Rev() == rev }

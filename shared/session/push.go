@@ -31,8 +31,9 @@ var (
 
 // Close codes.
 const (
-	closeProtocol = 1002 // no version in common
-	closePolicy   = 1008 // taken back, or too slow
+	closeGoingAway = 1001 // silent for too long
+	closeProtocol  = 1002 // no version in common
+	closePolicy    = 1008 // taken back, or too slow
 	// CloseTryAgain is for what is nobody's fault: the client comes back and goes on.
 	CloseTryAgain = 1013
 )

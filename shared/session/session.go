@@ -47,8 +47,10 @@ type Config struct {
 	// Unordered says that the frames of one connection may be handled side by side and out of order: what a frame still under way
 	// could cure is then decided again, three times within a second, before it is refused.
 	Unordered bool
-	Now       func() time.Time
-	Log       *slog.Logger
+	// PingFrames says that the transport sends no pings of its own: a Keepalive is to, and finds the workspaces that have sockets.
+	PingFrames bool
+	Now        func() time.Time
+	Log        *slog.Logger
 }
 
 // Limits are the numbers of sockets; a zero one is its default.
@@ -112,6 +114,11 @@ func (s *Sessions) Connect(ctx context.Context, connID string, c workspace.Calle
 	}
 	if err := s.put(ctx, &conn, engine.Absent); err != nil {
 		return fmt.Errorf("write connection %s: %w", connID, err)
+	}
+	if s.c.PingFrames {
+		if err := s.list(ctx, c.Workspace); err != nil {
+			return errors.Join(err, s.Forget(ctx, c.Workspace, connID))
+		}
 	}
 	if s.c.Credentials == nil {
 		return nil
