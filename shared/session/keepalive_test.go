@@ -461,3 +461,35 @@ func (s slowRows) Query(ctx context.Context, pk, after string, limit int) ([]eng
 	s.pause(pk)
 	return rows, err
 }
+
+// meeting does something right before a workspace is taken off the list.
+type meeting struct {
+	engine.Table
+	meet func()
+}
+
+func (m *meeting) Delete(ctx context.Context, pk, sk string, cond engine.Cond) (engine.Row, error) {
+	if meet := m.meet; pk[0] == 'L' && meet != nil {
+		m.meet = nil
+		meet()
+	}
+	return m.Table.Delete(ctx, pk, sk, cond)
+}
+
+// A socket that is opened while its workspace is taken off the list, being the first again, is listed.
+func TestOpenedWhileUnlisted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := &meeting{Table: open(t)}
+		g := newGateway(t, table)
+		g.open("ws_1", "a", "", true).gone = true
+		minutes(t, g.keepalive(), 9) // forgets it
+		table.meet = func() { g.open("ws_1", "b", "", true) }
+		minutes(t, g.keepalive(), 9)
+		if table.meet != nil || !g.has("ws_1", "b") {
+			t.Fatal("they did not meet")
+		}
+		if got := g.listed(); len(got) != 1 {
+			t.Errorf("listed are %q", got)
+		}
+	})
+}
