@@ -60,12 +60,15 @@ var table = map[string]row{
 	"shared/porttest": {"protocol workspace engine deadline", "context clock"},
 	"shared/client":   {"protocol", "context net"},
 
+	// what tests have stand between the AWS adapters and AWS
+	"shared/faultproxy": {"", "context net"},
+
 	// mains and what stands in for AWS on one machine
 	"localstack/gateway": {"protocol workspace engine auth session fanout httpapi", "context net lambda"},
 	"localstack/chips":   {"* localstack/gateway", "aws lambda net os context clock"},
 	"localstack/bench":   {"* localstack/gateway", "aws lambda net os context clock"},
 	"localstack/cost":    {"*", "aws lambda net os context clock"},
-	"localstack/e2e":     {"protocol engine session dynamo apigw client", "aws net os context clock"},
+	"localstack/e2e":     {"protocol engine session dynamo apigw client faultproxy", "aws net os context clock"},
 	"functions/":         {"*", "aws lambda net os context clock"},
 
 	// a module of its own, with the clients of the peers

@@ -24,35 +24,49 @@ import (
 // seq is dense, a key is in the log once, an ack names its key's event, no key that is in the log is refused, and only the attempt that
 // put it there is told that it is new.
 func EngineStorm(t testing.TB, table engine.Table, seed uint64) map[string]int {
-	r := rand.New(rand.NewPCG(seed, 1))
-	s := &storm{
-		t: t, seed: seed, table: table, ws: fmt.Sprintf("ws_storm%d", seed),
-		faulty: NewFaulty(table, seed, Storm), keys: 1 + r.IntN(4), opened: time.Unix(1_700_000_000, 0),
-	}
+	faulty := NewFaulty(table, seed, Storm)
+	s := &storm{t: t, seed: seed, table: table, through: faulty, faulty: faulty}
+	s.run(func() {
+		faulty.Set(Faults{})
+		faulty.Release(context.Background())
+	})
+	return faulty.Seen()
+}
+
+// EngineStormThrough is EngineStorm with faults that are not made up here: the engines know the table as through, which fails in its own
+// ways until calm is called.
+func EngineStormThrough(t testing.TB, table, through engine.Table, seed uint64, calm func()) {
+	s := &storm{t: t, seed: seed, table: table, through: through}
+	s.run(calm)
+}
+
+// run is the whole of it; after calm nothing fails any more and nothing is done late.
+func (s *storm) run(calm func()) {
+	r := rand.New(rand.NewPCG(s.seed, 1))
+	s.ws, s.keys, s.opened = fmt.Sprintf("ws_storm%d", s.seed), 1+r.IntN(4), time.Unix(1_700_000_000, 0)
 	for range 1 + r.IntN(3) {
 		s.engines = append(s.engines, s.engine(r))
 	}
 	var clients sync.WaitGroup
 	for c := range 2 + r.IntN(4) {
-		mine := rand.New(rand.NewPCG(seed, uint64(100+c)))
+		mine := rand.New(rand.NewPCG(s.seed, uint64(100+c)))
 		clients.Go(func() { s.client(mine, c) })
 	}
 	clients.Wait()
-	s.faulty.Set(Faults{})
-	s.faulty.Release(context.Background())
+	calm()
 	s.check()
-	return s.faulty.Seen()
 }
 
 // storm is one run.
 type storm struct {
-	t      testing.TB
-	seed   uint64
-	table  engine.Table
-	faulty *Faulty
-	ws     string
-	keys   int
-	opened time.Time
+	t    testing.TB
+	seed uint64
+	// table is sound, and through is the same table for the engines; faulty is what through is, unless it fails by itself.
+	table, through engine.Table
+	faulty         *Faulty
+	ws             string
+	keys           int
+	opened         time.Time
 
 	mu      sync.Mutex
 	engines []*engine.Engine
@@ -74,7 +88,7 @@ func (s *storm) errorf(format string, args ...any) {
 func (s *storm) engine(r *rand.Rand) *engine.Engine {
 	var mu sync.Mutex
 	jitter := rand.New(rand.NewPCG(r.Uint64(), 2))
-	return engine.New(s.faulty, engine.Options{
+	return engine.New(s.through, engine.Options{
 		Decide: stormRules, Keys: []int{1, 2, 5, 1000}[r.IntN(4)], Workspaces: 1 + r.IntN(2), SnapshotEvery: 1,
 		Now: func() time.Time {
 			mu.Lock()
@@ -194,7 +208,7 @@ func (s *storm) send(r *rand.Rand, draft protocol.Event, sender, connection, tex
 		}
 		return true
 	case err != nil:
-		if !errors.Is(err, engine.ErrBusy) && !errors.Is(err, ErrFault) {
+		if s.faulty != nil && !errors.Is(err, engine.ErrBusy) && !errors.Is(err, ErrFault) {
 			s.errorf("%s: neither an answer nor nobody's fault: %v", connection, err)
 		}
 		return false
@@ -318,7 +332,9 @@ func (s *storm) checkRooms(log []engine.Commit) {
 			want[room] = append(want[room], c.First)
 		}
 	}
-	s.faulty.Set(Faults{Late: .5}) // the index is behind every other time
+	if s.faulty != nil {
+		s.faulty.Set(Faults{Late: .5}) // the index is behind every other time
+	}
 	for room, commits := range want {
 		var got []int64
 		for line, tries := last[room], 0; line > 0 && tries < 1000; tries++ {

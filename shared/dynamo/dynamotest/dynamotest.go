@@ -26,29 +26,48 @@ const EndpointVariable = "CHIPS_DYNAMODB_ENDPOINT"
 // Emulator is one DynamoDB that tests run against.
 type Emulator struct {
 	Name string
-	// New answers the API and the name of a new, empty table.
-	New func(t testing.TB) (dynamo.API, string)
+	// start answers its URL, and mend puts right what it does otherwise than DynamoDB.
+	start func(t testing.TB) string
+	mend  func(*dynamodb.Client) dynamo.API
+}
+
+// New answers the API and the name of a new, empty table.
+func (e Emulator) New(t testing.TB) (dynamo.API, string) {
+	client := Client(e.start(t))
+	return e.mend(client), newTable(t, client)
+}
+
+// Behind is New, with the same table's API also through what stands in front of the emulator: front is given the emulator's URL and
+// answers its own.
+func (e Emulator) Behind(t testing.TB, front func(url string) string, o ...func(*dynamodb.Options)) (direct, behind dynamo.API, table string) {
+	url := e.start(t)
+	client := Client(url)
+	return e.mend(client), e.mend(Client(front(url), o...)), newTable(t, client)
+}
+
+var mendedKumo = Emulator{
+	Name: "kumo",
+	start: func(t testing.TB) string {
+		server := kumo.NewServer()
+		t.Cleanup(server.Close)
+		return server.URL
+	},
+	mend: func(c *dynamodb.Client) dynamo.API { return mended{c} },
 }
 
 // Emulators are those there are: kumo, and the one of CHIPS_DYNAMODB_ENDPOINT where that is set.
 func Emulators() []Emulator {
-	all := []Emulator{{"kumo", Kumo}}
+	all := []Emulator{mendedKumo}
 	if url := os.Getenv(EndpointVariable); url != "" {
-		all = append(all, Emulator{"endpoint", func(t testing.TB) (dynamo.API, string) {
-			client := Client(url)
-			return client, newTable(t, client)
-		}})
+		all = append(all, Emulator{
+			"endpoint", func(testing.TB) string { return url }, func(c *dynamodb.Client) dynamo.API { return c },
+		})
 	}
 	return all
 }
 
 // Kumo makes a new table on a mended kumo, which stops with the test.
-func Kumo(t testing.TB) (dynamo.API, string) {
-	server := kumo.NewServer()
-	t.Cleanup(server.Close)
-	client := Client(server.URL)
-	return mended{client}, newTable(t, client)
-}
+func Kumo(t testing.TB) (dynamo.API, string) { return mendedKumo.New(t) }
 
 // Open is a table on Kumo.
 func Open(t testing.TB) *dynamo.Table {
