@@ -40,6 +40,8 @@ type Want struct {
 	lines, chars int
 	// before is the seq that all of it is below.
 	before int64
+	// replaced are whose words read as others'.
+	replaced workspace.Replacements
 	// taker is whose words are left out, "" for nobody's: an agent, or a harness for all that is its.
 	taker string
 	// joiner is whose own joining, just before, is left out.
@@ -60,7 +62,7 @@ func wants(s *workspace.State, e protocol.Event, r Recipient) (Want, bool) {
 	if r.Kind != protocol.KindHarness || room == nil || room.Deleted {
 		return Want{}, false
 	}
-	w := Want{Room: room.ID, Line: room.LastLine, before: e.Seq, marks: room.Marks}
+	w := Want{Room: room.ID, Line: room.LastLine, before: e.Seq, marks: room.Marks, replaced: room.Replaced}
 	if w.Line == e.Seq {
 		w.Line = room.PrevLine
 	}
@@ -107,7 +109,7 @@ func (w Want) Counts(e protocol.Event) bool {
 		if mark, _ := w.marks.Of(e.Seq); mark.Deleted {
 			return false
 		}
-		return w.taker == "" || w.taker != e.Actor.ID && w.taker != e.Actor.HarnessID
+		return w.taker == "" || w.taker != w.replaced.SaidBy(e.Actor.ID, e.Seq) && w.taker != e.Actor.HarnessID
 	case *protocol.MessageEdited:
 		return false
 	case *protocol.MemberAdded:
@@ -132,6 +134,9 @@ func (w Want) Context(s *workspace.State, r Recipient, lines []protocol.Event, b
 	c := &protocol.Context{Lines: []protocol.Line{}, SinceSeq: w.Since, Before: w.before}
 	v := newLineView(s, r)
 	v.edits = w.edits(lines)
+	if room := s.Rooms[w.Room]; room != nil {
+		v.replaced = room.Replaced
+	}
 	var renames []workspace.Rename
 	if room := s.Rooms[w.Room]; room != nil {
 		renames = room.Renames
@@ -208,6 +213,8 @@ type lineView struct {
 	edits map[int64]string
 	// before is the view of before agents, nil for one who knows them.
 	before *view
+	// replaced are whose words read as others'.
+	replaced workspace.Replacements
 	// known are the participants who were named already.
 	known map[string]*protocol.Participant
 }
@@ -226,7 +233,7 @@ func (v *lineView) line(e protocol.Event) protocol.Line {
 	switch d := e.Data.(type) {
 	case *protocol.MessagePost:
 		l.Kind, l.MessageID, l.Text, l.AddressedTo = protocol.LineSaid, protocol.MessageID(e.ID), &d.Text, d.AddressedTo
-		l.From, l.Held = v.participant(e.Actor.ID), d.Held
+		l.From, l.Held = v.participant(v.replaced.SaidBy(e.Actor.ID, e.Seq)), d.Held
 		posted(&l, d.Attachments)
 		if words, edited := v.edits[e.Seq]; edited {
 			l.Text = &words

@@ -70,6 +70,9 @@ func (a *Audience) Covers(e protocol.Event) bool {
 			return false
 		}
 	}
+	if _, passed := e.Data.(*protocol.TurnPassed); passed && a.s.HarnessOf(e.Actor.ID) != a.r.ID {
+		return false
+	}
 	if e.SpaceID == "" {
 		return coversBare(a.s, e, a.r)
 	}
@@ -160,6 +163,8 @@ func coversBare(s *workspace.State, e protocol.Event, r Recipient) bool {
 		return insider(s, r) || d.HarnessID == r.ID
 	case *protocol.HarnessBudgetSet:
 		return insider(s, r) || d.HarnessID == r.ID
+	case *protocol.MessageHeld:
+		return s.HarnessOf(d.AgentID) == r.ID
 	case *protocol.AgentRegistered:
 		return d.HarnessID == r.ID || told(s, r, d.AgentID)
 	case *protocol.AgentUpdated:

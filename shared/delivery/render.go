@@ -71,7 +71,7 @@ func message(s *workspace.State, e protocol.Event, post *protocol.MessagePost, r
 	}
 	said := protocol.MessageOverheard{
 		MessageID: protocol.MessageID(e.ID), Text: post.Text, From: from(s, e.Actor, s.Rooms[e.SpaceID]), ReplyTo: post.ReplyTo,
-		Attachments: post.Attachments, AddressedTo: to,
+		Attachments: post.Attachments, AddressedTo: to, HeldSince: post.HeldSince,
 	}
 	if len(forIDs) == 0 {
 		e.Type, e.Data = said.EventType(), &said
@@ -79,7 +79,7 @@ func message(s *workspace.State, e protocol.Event, post *protocol.MessagePost, r
 	}
 	turn := protocol.MessageNew{
 		MessageID: said.MessageID, Text: said.Text, From: said.From, ReplyTo: said.ReplyTo,
-		Attachments: said.Attachments, AddressedTo: said.AddressedTo,
+		Attachments: said.Attachments, AddressedTo: said.AddressedTo, HeldSince: said.HeldSince,
 	}
 	if r.SpeaksAgents {
 		turn.For = forIDs

@@ -119,6 +119,11 @@ func rewrite(v view, e protocol.Event) protocol.Event {
 		c := *d
 		c.ParticipantIDs = v.ids(d.ParticipantIDs)
 		e.Data = &c
+	case *protocol.SpaceLeadSet:
+		if d.AgentID != nil {
+			id := v.id(*d.AgentID)
+			e.Data = &protocol.SpaceLeadSet{AgentID: &id}
+		}
 	case *protocol.MemberAdded:
 		c := *d
 		c.ParticipantID = v.id(d.ParticipantID)

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/chipschat/chips-aws/shared/protocol"
 	"github.com/chipschat/chips-aws/shared/workspace"
@@ -30,6 +31,7 @@ type attempt struct {
 	// up to decided was committed, and all keys after recalled were remembered.
 	commit            Commit
 	events            []protocol.Event
+	missing           []string
 	move              *Claim
 	decided, recalled int64
 
@@ -50,6 +52,8 @@ type verdict struct {
 	refusal *protocol.Error
 	nothing bool
 	head    int64
+	// missing are messages that the rules have to be given before they decide.
+	missing []string
 }
 
 // Do runs a command: it decides, appends what was decided, and answers what is in the log of it. The command's Now, Seed and
@@ -63,13 +67,22 @@ func (g *Engine) Do(ctx context.Context, ws string, cmd workspace.Command) (Outc
 		return Outcome{}, noAnswer(ctx, err)
 	}
 	w := g.workspace(ws)
-	for {
+	for asked := 0; ; {
 		v := w.submit(a)
 		if v.err != nil {
 			return Outcome{}, noAnswer(ctx, v.err)
 		}
 		if v.commit != nil {
 			return a.outcome(*v.commit)
+		}
+		if len(v.missing) > 0 {
+			if asked++; asked > g.o.Tries {
+				return Outcome{}, fmt.Errorf("%w: other messages were asked for each time", ErrBusy)
+			}
+			if a.cmd.Cited, err = g.cited(ctx, ws, v.missing, a.cmd.Cited); err != nil {
+				return Outcome{}, noAnswer(ctx, err)
+			}
+			continue
 		}
 		c, ok, err := w.find(ctx, a, v.found)
 		switch {
@@ -100,26 +113,26 @@ func (g *Engine) attempt(ctx context.Context, ws string, cmd workspace.Command) 
 		rand.Read(a.cmd.Seed[:])
 	}
 	if a.cmd.Cited == nil {
-		a.cmd.Cited, err = g.cited(ctx, ws, cmd.Draft)
+		a.cmd.Cited, err = g.cited(ctx, ws, workspace.Cites(cmd.Draft), nil)
 	}
 	return a, err
 }
 
-// cited reads the events that a draft names.
-func (g *Engine) cited(ctx context.Context, ws string, draft protocol.Event) (map[string]protocol.Event, error) {
-	ids := workspace.Cites(draft)
+// cited reads events of messages, beside those that were read before. One that is in no log is the zero Event.
+func (g *Engine) cited(ctx context.Context, ws string, ids []string, before map[string]protocol.Event) (map[string]protocol.Event, error) {
 	if len(ids) == 0 {
-		return nil, nil
+		return before, nil
 	}
-	events := map[string]protocol.Event{}
+	events := maps.Clone(before)
+	if events == nil {
+		events = map[string]protocol.Event{}
+	}
 	for _, id := range ids {
-		e, ok, err := g.Event(ctx, ws, id)
+		e, _, err := g.Event(ctx, ws, id)
 		if err != nil {
 			return nil, err
 		}
-		if ok {
-			events[id] = e
-		}
+		events[id] = e
 	}
 	return events, nil
 }

@@ -357,7 +357,7 @@ func TestCited(t *testing.T) {
 		t.Error(diff)
 	}
 	do(t, g, by("k3", "spc_1", &protocol.MessagePost{Text: "Done.", ReplyTo: protocol.MessageID(protocol.EventID(now, 99, [5]byte{}))}))
-	if len(cited) != 0 {
+	if len(cited) != 1 || cited[protocol.MessageID(protocol.EventID(now, 99, [5]byte{}))].Data != nil {
 		t.Errorf("a message that is in no log: %v", cited)
 	}
 }

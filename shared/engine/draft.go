@@ -36,9 +36,10 @@ func (g *Engine) draft(s *workspace.State, a *attempt) (refusal *protocol.Error,
 		ts = s.TS
 	}
 	cmd.Now, cmd.Waits = ts.Time, g.o.Waits
-	a.commit, a.events = Commit{}, nil
+	a.commit, a.events, a.missing = Commit{}, nil, nil
 	d, refusal := g.o.Decide(s, cmd)
 	if refusal != nil || len(d.Events) == 0 {
+		a.missing = d.Missing
 		return refusal, nil
 	}
 	c := Commit{

@@ -128,6 +128,8 @@ func (w *warm) plan(todo []*attempt) (chain, rest []*attempt) {
 		switch {
 		case err != nil:
 			a.verdict <- verdict{err: err}
+		case len(a.missing) > 0:
+			a.verdict <- verdict{missing: a.missing}
 		case len(a.commit.Events) > 0:
 			a.decided, a.recalled = w.state.Seq, w.keys.from
 			a.aim()

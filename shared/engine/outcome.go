@@ -31,8 +31,11 @@ func (o Outcome) Ack() protocol.Ack {
 	ack := protocol.Ack{
 		IdempotencyKey: o.Commit.Key, Seq: o.Commit.First + int64(o.Commit.Primary), Duplicate: o.Duplicate, Differs: o.Differs,
 	}
-	if e := o.Events[o.Commit.Primary]; e.Type == (*protocol.SpaceOpened)(nil).EventType() {
+	switch e := o.Events[o.Commit.Primary]; e.Data.(type) {
+	case *protocol.SpaceOpened:
 		ack.SpaceID = e.SpaceID
+	case *protocol.MessageHeld:
+		ack.Waiting = true
 	}
 	return ack
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/protocol"
 	"github.com/chipschat/chips-aws/shared/workspace"
 )
@@ -72,12 +73,17 @@ func (a *api) registerAgent(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	return a.answerAgent(c, out, id, in.Key, in.SpaceID)
+}
+
+// answerAgent answers a harness its agent under a key, as it is now, and why it is not in the room that it was made for (space "": for none).
+func (a *api) answerAgent(c *call, out engine.Outcome, harness, key, space string) (any, error) {
 	var res ownAgent
-	err = a.see(c, func(s *workspace.State) error {
-		for _, agent := range s.AgentsOf(id) {
-			if agent.Key == in.Key {
+	err := a.see(c, func(s *workspace.State) error {
+		for _, agent := range s.AgentsOf(harness) {
+			if agent.Key == key {
 				res = viewOwnAgent(agent)
-				res.WhyFree = whyFree(agent, in.SpaceID)
+				res.WhyFree = whyFree(agent, space)
 				return nil
 			}
 		}

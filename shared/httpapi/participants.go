@@ -21,6 +21,8 @@ type participant struct {
 	Harness   string `json:"harness,omitzero"`
 	// State is active or archived, for an agent.
 	State string `json:"state,omitzero"`
+	// Held is how many of an agent's words wait for it to be in a room.
+	Held int `json:"held,omitzero"`
 	// SpaceIDs are those of the caller's rooms that they are in.
 	SpaceIDs []string `json:"space_ids"`
 }
@@ -105,7 +107,7 @@ func viewParticipant(s *workspace.State, by workspace.Caller, id string) partici
 	case protocol.PrefixAgent:
 		agent := s.Agents[id]
 		p.Kind, p.Handle, p.HarnessID, p.Harness = protocol.KindAgent, agent.Handle, agent.HarnessID, s.NameOf(agent.HarnessID)
-		p.State = workspace.StateActive
+		p.State, p.Held = workspace.StateActive, s.HeldOf(id)
 		if agent.Archived {
 			p.State = workspace.StateArchived
 		}

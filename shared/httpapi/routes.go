@@ -68,8 +68,10 @@ func (a *api) table() []route {
 		{"PUT", "/v1/harnesses/{hrn}/status", harness, a.setStatus},
 		{"POST", "/v1/harnesses/{hrn}/agents", harness, a.registerAgent},
 		{"GET", "/v1/harnesses/{hrn}/agents", harness, a.listAgents},
+		{"POST", "/v1/harnesses/{hrn}/spaces", people, a.askSpace},
 		{"PATCH", "/v1/agents/{agt}", people, a.updateAgent},
 		{"POST", "/v1/agents/{agt}/move", people, a.moveAgent},
+		{"POST", "/v1/agents/{agt}/attach", harness, a.attachAgent},
 
 		{"GET", "/v1/participants", members, a.listParticipants},
 
@@ -81,6 +83,8 @@ func (a *api) table() []route {
 		{"DELETE", "/v1/spaces/{spc}", members, a.deleteSpace},
 		{"POST", "/v1/spaces/{spc}/archive", members, a.archiveSpace},
 		{"POST", "/v1/spaces/{spc}/unarchive", members, a.unarchiveSpace},
+		{"POST", "/v1/spaces/{spc}/claim", harness, a.claimSpace},
+		{"POST", "/v1/spaces/{spc}/lead", people, a.setLead},
 		{"POST", "/v1/spaces/{spc}/members", members, a.addMember},
 		{"DELETE", "/v1/spaces/{spc}/members/{participant}", members, a.removeMember},
 

@@ -179,6 +179,30 @@ var allRoutes = []tried{
 			t.Errorf("room: %v", j)
 		}
 	}},
+	{"POST", "/v1/agents/{agt}/attach", scout, func(w *world) string {
+		return "/v1/agents/" + str(w.scout.must("POST", "/v1/harnesses/"+w.scout.id+"/agents", J{"key": "second", "name": "Second"}), "agent_id") + "/attach"
+	}, func(w *world) any { return J{"space_id": w.room, "replacing": w.scout.id} }, has("seq", "space_id", "member_ids")},
+	{"POST", "/v1/harnesses/{hrn}/spaces", arjun, func(w *world) string {
+		w.scout.must("PUT", "/v1/harnesses/"+w.scout.id+"/capabilities", J{"capabilities": []string{"agents", "new_spaces"}})
+		return "/v1/harnesses/" + w.scout.id + "/spaces"
+	}, body(J{"text": "Plan it.", "title": "Plans"}), func(t *testing.T, w *world, j J) {
+		if str(j, "title") != "Plans" || !slices.Contains(j["member_ids"].([]any), any(w.scout.id)) {
+			t.Errorf("room: %v", j)
+		}
+	}},
+	{"POST", "/v1/spaces/{spc}/claim", scout, func(w *world) string {
+		w.scout.must("PUT", "/v1/harnesses/"+w.scout.id+"/capabilities", J{"capabilities": []string{"agents", "new_spaces"}})
+		return "/v1/spaces/" + str(w.arjun.must("POST", "/v1/harnesses/"+w.scout.id+"/spaces", J{"text": "Plan it."}), "space_id") + "/claim"
+	}, body(J{"key": "plan", "name": "Planner"}), func(t *testing.T, w *world, j J) {
+		if str(j, "key") != "plan" || str(j, "name") != "Planner" || str(j, "room") == "" || str(j, "agent_id") == "" {
+			t.Errorf("agent: %v", j)
+		}
+	}},
+	{"POST", "/v1/spaces/{spc}/lead", arjun, func(w *world) string { return "/v1/spaces/" + w.room + "/lead" }, body(J{"agent_id": nil}), func(t *testing.T, _ *world, j J) {
+		if lead, ok := j["lead"]; !ok || lead != nil {
+			t.Errorf("lead: %v", j)
+		}
+	}},
 	{"POST", "/v1/spaces/{spc}/members", arjun, func(w *world) string { return "/v1/spaces/" + w.room + "/members" }, func(w *world) any { return J{"participant_id": w.ada.id} }, func(t *testing.T, w *world, j J) {
 		if !slices.Contains(j["member_ids"].([]any), any(w.ada.id)) {
 			t.Errorf("room: %v", j)

@@ -15,7 +15,7 @@ func (d *deciding) repliedTo(room *Room, message string) (string, *protocol.Erro
 	if _, isPost := e.Data.(*protocol.MessagePost); !ok || !isPost || e.SpaceID != room.ID {
 		return "", d.bad("reply_to names no message of this room")
 	}
-	return e.Actor.ID, nil
+	return room.Replaced.SaidBy(e.Actor.ID, e.Seq), nil
 }
 
 // address decides who a message is for: the agents in to, those it @-mentions and the author it replies to, together, never the

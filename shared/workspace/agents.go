@@ -304,7 +304,7 @@ func (d *deciding) leaveToArchive(a *Agent) {
 	if len(d.s.AgentsIn(room, "")) == 1 {
 		d.emit(protocol.System, room.ID, &protocol.SpaceArchived{})
 	}
-	d.emit(protocol.System, room.ID, &protocol.AgentReleased{AgentID: a.ID, Reason: ReasonAgentArchived})
+	d.release(a, room, &protocol.AgentReleased{Reason: ReasonAgentArchived})
 }
 
 // returnFromArchive brings an agent back to the room that was archived with it, and that room with it.
@@ -319,7 +319,8 @@ func (d *deciding) returnFromArchive(a *Agent) {
 		return
 	}
 	d.emit(protocol.System, room.ID, &protocol.SpaceUnarchived{})
-	d.emit(protocol.System, room.ID, &protocol.AgentAttached{AgentID: a.ID})
+	d.put(a, room, &protocol.AgentAttached{})
+	d.postHeld(a, room)
 }
 
 // agentRenamed is a person's name for an agent: its owner's, an owner's or an admin's.

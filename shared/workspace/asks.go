@@ -240,14 +240,19 @@ func whyFree(err *protocol.Error) string {
 
 // joinFor puts an agent in the room of the ask that it answers.
 func (d *deciding) joinFor(ask *Ask, agent string) {
-	attached := &protocol.AgentAttached{AgentID: agent, By: ask.By}
+	attached := &protocol.AgentAttached{By: ask.By}
 	if ask.fork() {
 		attached.ForkOf = ask.ID
 	} else {
 		attached.MadeFor = ask.ID
 	}
 	d.emit(protocol.System, ask.Room, &protocol.MemberAdded{ParticipantID: agent, By: ask.By})
-	d.emit(protocol.System, ask.Room, attached)
+	a, room := d.s.Agents[agent], d.s.Rooms[ask.Room]
+	if a == nil {
+		a = &Agent{ID: agent}
+	}
+	d.put(a, room, attached)
+	d.postHeld(a, room)
 }
 
 // asked and answered keep the asks that are open.

@@ -50,13 +50,16 @@ type due struct {
 var dues = map[string]due{
 	dueFork:     missedAsks(true, dueFork),
 	dueNewAgent: missedAsks(false, dueNewAgent),
+	dueHeld:     {heldPending, (*deciding).heldDue},
 }
 
 // MaySetDeadline says whether an event can set or move a deadline, by the event alone: it is asked of every event, with no state folded.
 func MaySetDeadline(e protocol.Event) bool {
-	switch e.Data.(type) {
-	case *protocol.AgentFork, *protocol.AgentAsked:
+	switch d := e.Data.(type) {
+	case *protocol.AgentFork, *protocol.AgentAsked, *protocol.AgentAttached:
 		return true
+	case *protocol.MessagePost:
+		return d.HeldSince != nil
 	}
 	return false
 }

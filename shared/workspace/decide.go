@@ -56,6 +56,10 @@ var rules = map[string]rule{
 	"member.added":     {byPerson, (*deciding).memberAdded},
 	"member.removed":   {byPerson, (*deciding).memberRemoved},
 	"agent.moved":      {byPerson, (*deciding).agentMoved},
+	"space.lead_set":   {byOperation, (*deciding).spaceLeadSet},
+
+	"membership.replaced": {byOperation, (*deciding).membershipReplaced},
+	"agent.attached":      {byOperation, (*deciding).spaceClaimed},
 
 	"message.post":    {byPerson | byHarness, (*deciding).messagePost},
 	"message.edited":  {byPerson | byHarness, (*deciding).messageEdited},
@@ -81,6 +85,9 @@ type deciding struct {
 	out     []protocol.Event
 	primary int
 	minted  uint32
+	missing []string
+	// heldPosts and heldBytes are what was posted of what agents said while they were free.
+	heldPosts, heldBytes int
 }
 
 // Decide answers what a command causes on a state, or why it is refused. It does not change the state. A decision without events
@@ -96,6 +103,9 @@ func Decide(s *State, c Command) (Decision, *protocol.Error) {
 	}
 	if err := r.decide(d); err != nil {
 		return Decision{}, err
+	}
+	if len(d.missing) > 0 {
+		return Decision{Missing: d.missing}, nil
 	}
 	if len(d.out) > MaxEvents {
 		return Decision{}, d.bad("this would take %d events at once, more than the limit of %d: do it in parts", len(d.out), MaxEvents)

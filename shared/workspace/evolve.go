@@ -126,6 +126,8 @@ func (s *State) evolveRoom(e protocol.Event) {
 				delete(parked.Seats, a.ID)
 			}
 			a.Room, a.LastRoom, a.Parked, a.WhyFree = room.ID, room.ID, "", ""
+			s.heldMay(a.ID, e)
+			s.takeOver(room, a)
 			s.contextJoined(room, a.ID, e.Seq)
 			s.seat(room, a.ID, d.By, e)
 			room.join(a.ID)
@@ -142,6 +144,20 @@ func (s *State) evolveRoom(e protocol.Event) {
 	case *protocol.RoomSays:
 		s.answered(func(ask Ask) bool { return ask.ID == d.About })
 	case *protocol.AgentMoved: // a line; the agent goes by what follows
+	case *protocol.SpaceLeadSet:
+		if room != nil {
+			room.Lead = ""
+			if d.AgentID != nil {
+				room.Lead = *d.AgentID
+			}
+		}
+	case *protocol.MembershipReplaced:
+		if room != nil {
+			s.evolveReplaced(room, e, d)
+		}
+	case *protocol.MessageHeld:
+		s.hold(e, d)
+	case *protocol.TurnPassed: // nothing was said
 	case *protocol.MessagePost:
 		if room != nil {
 			s.evolveMessage(room, e, d)
@@ -164,6 +180,21 @@ func (s *State) evolveRoom(e protocol.Event) {
 	for _, id := range LineRooms(e) {
 		if r := s.Rooms[id]; r != nil {
 			r.PrevLine, r.LastLine = r.LastLine, e.Seq
+		}
+	}
+}
+
+// takeOver has an agent take over what its harness itself was doing in a room that it held until now; the room is claimed with that.
+func (s *State) takeOver(room *Room, a *Agent) {
+	if room.AskedOf == a.HarnessID {
+		room.AskedOf = ""
+	}
+	if !room.Has(a.HarnessID) {
+		return
+	}
+	for _, run := range s.Runs {
+		if run.Room == room.ID && run.AgentID == a.HarnessID && !run.EndedRun() {
+			run.AgentID = a.ID
 		}
 	}
 }
@@ -223,6 +254,7 @@ func (s *State) evolveHarnessRemoved(id string) {
 	for _, a := range s.Agents {
 		if a.HarnessID == id {
 			a.Archived, a.Room, a.Parked, a.Lead = true, "", "", false
+			delete(s.Held, a.ID)
 		}
 	}
 	for _, room := range s.Rooms {
@@ -282,6 +314,9 @@ func (s *State) evolveMessage(room *Room, e protocol.Event, d *protocol.MessageP
 	s.turnGiven(room, e, d)
 	room.evolveFiles(e, d.Attachments)
 	if e.Actor.Kind != protocol.KindPerson {
+		if d.HeldSince != nil {
+			s.heldPosted(e.Actor.ID, e)
+		}
 		room.LastAgentSaid = e.Actor.ID
 		s.contextSaid(room, e)
 		return
@@ -334,4 +369,5 @@ const (
 	ReasonMoved         = "moved"
 	ReasonAgentArchived = "agent_archived"
 	ReasonRemoved       = "removed"
+	ReasonReplaced      = "replaced"
 )

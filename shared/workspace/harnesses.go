@@ -48,7 +48,7 @@ func (d *deciding) harnessAdded() *protocol.Error {
 	agent := d.newAgent(h, room, name)
 	d.register(agent)
 	d.emit(d.sender(), room, &protocol.SpaceOpened{Title: name, ParticipantIDs: []string{h.OwnerID, h.ID}, Direct: true})
-	d.emit(protocol.System, room, &protocol.AgentAttached{AgentID: agent.ID, By: h.OwnerID})
+	d.put(agent, &Room{ID: room}, &protocol.AgentAttached{By: h.OwnerID})
 	return nil
 }
 

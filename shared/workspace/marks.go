@@ -125,7 +125,7 @@ func (d *deciding) ownMessage(id string) (protocol.Event, *Room, *protocol.Error
 	if err != nil {
 		return post, nil, err
 	}
-	author := post.Actor.ID
+	author := room.Replaced.SaidBy(post.Actor.ID, post.Seq)
 	switch {
 	case d.c.By.Kind == protocol.KindPerson && author != d.c.By.ID,
 		d.c.By.Kind == protocol.KindHarness && d.s.harnessOf(author) != d.c.By.ID:

@@ -44,7 +44,8 @@ func (d *deciding) memberAdded() *protocol.Error {
 			d.register(a)
 		}
 		d.answer(d.sender(), room.ID, &protocol.MemberAdded{ParticipantID: a.ID, By: d.c.By.ID})
-		d.emit(protocol.System, room.ID, &protocol.AgentAttached{AgentID: a.ID, By: d.c.By.ID})
+		d.put(a, room, &protocol.AgentAttached{By: d.c.By.ID})
+		d.postHeld(a, room)
 		return nil
 	}
 	return notFound("participant_id names nobody known")
@@ -91,7 +92,7 @@ func (d *deciding) memberRemoved() *protocol.Error {
 	}
 	d.cancelRuns(room.ID, a.ID, ReasonRemoved)
 	d.answer(d.sender(), room.ID, &protocol.MemberRemoved{ParticipantID: a.ID, By: d.c.By.ID})
-	d.emit(protocol.System, room.ID, &protocol.AgentReleased{AgentID: a.ID, Reason: ReasonRemoved, By: d.c.By.ID})
+	d.release(a, room, &protocol.AgentReleased{Reason: ReasonRemoved, By: d.c.By.ID})
 	return nil
 }
 
@@ -135,9 +136,10 @@ func (d *deciding) agentMoved() *protocol.Error {
 	}
 	d.cancelRuns(from.ID, a.ID, ReasonMoved)
 	d.answer(d.sender(), from.ID, &protocol.AgentMoved{AgentID: a.ID, ToSpaceID: to.ID})
-	d.emit(protocol.System, from.ID, &protocol.AgentReleased{AgentID: a.ID, Reason: ReasonMoved, By: d.c.By.ID, MovedTo: to.ID})
+	d.release(a, from, &protocol.AgentReleased{Reason: ReasonMoved, By: d.c.By.ID, MovedTo: to.ID})
 	d.emit(d.sender(), to.ID, &protocol.MemberAdded{ParticipantID: a.ID, By: d.c.By.ID})
-	d.emit(protocol.System, to.ID, &protocol.AgentAttached{AgentID: a.ID, By: d.c.By.ID})
+	d.put(a, to, &protocol.AgentAttached{By: d.c.By.ID})
+	d.postHeld(a, to)
 	return nil
 }
 

@@ -25,8 +25,13 @@ func (d *deciding) messagePost() *protocol.Error {
 		return d.bad("replaces has %d files, more than the limit of %d", len(draft.Replaces), MaxFiles)
 	case len(draft.To.IDs) > maxTo:
 		return d.bad("to has %d ids, more than the limit of %d", len(draft.To.IDs), maxTo)
-	case strings.TrimSpace(draft.Text) == "" && len(draft.UploadIDs) == 0:
+	case isBlank(draft.Text) && len(draft.UploadIDs) == 0:
 		return d.bad("text is empty and there are no files")
+	}
+	if a, err := d.free(); err != nil {
+		return err
+	} else if a != nil {
+		return d.sayFree(a, draft)
 	}
 	room, actor, run, err := d.speaker()
 	if err != nil {
@@ -34,6 +39,10 @@ func (d *deciding) messagePost() *protocol.Error {
 	}
 	if room.Archived {
 		return closed()
+	}
+	if actor.Kind != protocol.KindPerson && isPass(draft) {
+		d.answer(actor, room.ID, &protocol.TurnPassed{}).RunID = run
+		return nil
 	}
 	post := &protocol.MessagePost{Text: draft.Text, To: draft.To, ReplyTo: draft.ReplyTo, UploadIDs: draft.UploadIDs, Replaces: draft.Replaces}
 	author, err := d.repliedTo(room, draft.ReplyTo)
@@ -49,6 +58,9 @@ func (d *deciding) messagePost() *protocol.Error {
 	d.answer(actor, room.ID, post).RunID = run
 	return nil
 }
+
+// isBlank says whether a text is nothing but white space.
+func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
 
 // speaker is in which room a message is said, by whom and on which run.
 func (d *deciding) speaker() (*Room, protocol.Actor, string, *protocol.Error) {

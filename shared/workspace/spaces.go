@@ -43,7 +43,11 @@ func closed() *protocol.Error {
 // spaceOpened opens a room; whoever opens it is its first member.
 func (d *deciding) spaceOpened() *protocol.Error {
 	draft, ok := d.c.Draft.Data.(*protocol.SpaceOpened)
-	if !ok {
+	ask, asks := d.c.Draft.Data.(*AskDraft)
+	switch {
+	case asks:
+		draft = &protocol.SpaceOpened{Title: ask.Title}
+	case !ok:
 		return d.bad("the event has no fields")
 	}
 	title := draft.Title
@@ -63,8 +67,15 @@ func (d *deciding) spaceOpened() *protocol.Error {
 		return d.bad("participant_ids has %d entries, more than the limit of %d", len(draft.ParticipantIDs), MaxMembers)
 	}
 	room := &Room{ID: d.mint(protocol.PrefixSpace), Title: title}
-	if d.c.By.Kind == protocol.KindHarness {
+	switch {
+	case asks:
+		return d.spaceAsked(ask, room)
+	case d.c.By.Kind == protocol.KindHarness && (draft.AgentIDs != nil || draft.Brief != nil):
+		return d.spaceHandedOff(draft, room)
+	case d.c.By.Kind == protocol.KindHarness:
 		return d.spaceOpenedByHarness(draft, room)
+	case draft.AgentIDs != nil || draft.Brief != nil:
+		return d.bad("agent_ids and brief are a harness's")
 	}
 	if err := d.needMember(); err != nil {
 		return err
@@ -145,17 +156,8 @@ func (d *deciding) spaceOpenedByHarness(draft *protocol.SpaceOpened, room *Room)
 	if err := d.mayPlace(agent, room); err != nil {
 		return err
 	}
-	if d.s.Person(h.OwnerID) != nil {
-		room.join(h.OwnerID)
-	}
-	for _, id := range draft.ParticipantIDs {
-		if d.s.Person(id) == nil || !d.s.Shares(h.ID, id) && id != h.OwnerID {
-			return notFound("participant_ids names nobody you share a room with: %.40s", id)
-		}
-		if err := d.roomsLeft(id); err != nil {
-			return err
-		}
-		room.join(id)
+	if err := d.guestsOf(h, draft.ParticipantIDs, room); err != nil {
+		return err
 	}
 	actor := agentActor(agent)
 	room.Members = slices.Insert(room.Members, 0, agent.ID) // whoever opens it is its first member
@@ -174,7 +176,10 @@ func (d *deciding) open(actor protocol.Actor, room *Room, key string, agents []*
 	}
 	d.answer(actor, room.ID, &protocol.SpaceOpened{Title: room.Title, ParticipantIDs: room.Members, Key: key})
 	for _, a := range agents {
-		d.emit(protocol.System, room.ID, &protocol.AgentAttached{AgentID: a.ID, By: by})
+		d.put(a, room, &protocol.AgentAttached{By: by})
+	}
+	for _, a := range agents {
+		d.postHeld(a, room)
 	}
 	return nil
 }
@@ -244,7 +249,7 @@ func (d *deciding) putAway(data protocol.Data) *protocol.Error {
 	d.cancelRuns(room.ID, "", ReasonArchived)
 	d.answer(d.roomActor(room), room.ID, data)
 	for _, a := range d.s.AgentsIn(room, "") {
-		d.emit(protocol.System, room.ID, &protocol.AgentReleased{AgentID: a.ID, Reason: ReasonArchived, By: d.personID()})
+		d.release(a, room, &protocol.AgentReleased{Reason: ReasonArchived, By: d.personID()})
 	}
 	return nil
 }
@@ -275,11 +280,16 @@ func (d *deciding) spaceUnarchived() *protocol.Error {
 func (d *deciding) bringBack(room *Room, by string) {
 	back := *room
 	back.Archived, back.Members = false, slices.Clone(room.Members)
+	var came []*Agent
 	for _, a := range d.parkedIn(room) {
 		if d.mayPlace(a, &back) == nil {
 			back.join(a.ID)
-			d.emit(protocol.System, room.ID, &protocol.AgentAttached{AgentID: a.ID, By: by})
+			d.put(a, room, &protocol.AgentAttached{By: by})
+			came = append(came, a)
 		}
+	}
+	for _, a := range came {
+		d.postHeld(a, &back)
 	}
 }
 
@@ -320,7 +330,7 @@ func (d *deciding) spaceDeleted() *protocol.Error {
 	d.cancelRuns(room.ID, "", ReasonDeleted)
 	d.answer(d.sender(), room.ID, &protocol.SpaceDeleted{DeleteAgents: draft.DeleteAgents})
 	for _, a := range agents {
-		d.emit(protocol.System, room.ID, &protocol.AgentReleased{AgentID: a.ID, Reason: ReasonDeleted, By: d.c.By.ID, Delete: draft.DeleteAgents})
+		d.release(a, room, &protocol.AgentReleased{Reason: ReasonDeleted, By: d.c.By.ID, Delete: draft.DeleteAgents})
 		if draft.DeleteAgents {
 			facts := a.facts()
 			facts.State = StateArchived

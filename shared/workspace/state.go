@@ -22,6 +22,8 @@ type State struct {
 	Agents    map[string]*Agent   `json:"agents"`
 	Rooms     map[string]*Room    `json:"rooms"`
 	Runs      map[string]*Run     `json:"runs"`
+	// Held is what agents said while in no room, by agent.
+	Held map[string]*Held `json:"held,omitzero"`
 	// Ended are the ids of ended runs that are remembered, oldest first, at most RememberedRuns.
 	Ended []string `json:"ended,omitzero"`
 	// Deleted are the ids of deleted rooms that are remembered, oldest first, at most RememberedRooms.
@@ -118,6 +120,8 @@ type Room struct {
 	Seats map[string]Seat `json:"seats,omitzero"`
 	// FirstSaid is the seq of the first words said here, 0 for none.
 	FirstSaid int64 `json:"first_said,omitzero"`
+	// Replaced are the newest who were replaced here, oldest first, at most MaxReplaced.
+	Replaced Replacements `json:"replaced,omitzero"`
 	// Lead is the agent that leads, "" for none.
 	Lead string `json:"lead,omitzero"`
 	// LastTo is, for each person, the agent they last wrote to here.
@@ -243,4 +247,7 @@ type Decision struct {
 	Events []protocol.Event
 	// Primary is the index of the event that the ack names.
 	Primary int
+	// Missing are ids of messages that the state names, as Cites does those of the draft: nothing is decided until they are in
+	// Command.Cited, where one that is in no log is the zero Event.
+	Missing []string
 }

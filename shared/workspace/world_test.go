@@ -69,9 +69,29 @@ func (w *world) do(by Caller, c command) ([]protocol.Event, *protocol.Error) {
 	cmd := Command{By: by, Draft: c.draft, Operation: c.operation, Now: w.now, Waits: DefaultWaits(), Cited: w.cited(c.draft), Uploads: w.uploads}
 	binary.BigEndian.PutUint32(cmd.Seed[:], w.n)
 	decision, err := Decide(w.s, cmd)
+	for err == nil && len(decision.Missing) > 0 {
+		for _, id := range decision.Missing {
+			cmd.Cited[id] = w.message(id)
+		}
+		decision, err = Decide(w.s, cmd)
+	}
 	if err != nil {
 		return nil, err
 	}
+	w.fold(decision)
+	if len(decision.Events) > 0 {
+		p := decision.Events[decision.Primary]
+		_, registers := c.draft.Data.(*AgentDraft)
+		free := c.draft.Type == "message.post" && (p.Type == "message.held" || p.Type == "turn.passed")
+		if p.Type != c.draft.Type && !registers && !free {
+			w.t.Errorf("the ack of %s names a %s", c.draft.Type, p.Type)
+		}
+	}
+	return decision.Events, nil
+}
+
+// fold folds what was decided.
+func (w *world) fold(decision Decision) {
 	for i := range decision.Events {
 		e := &decision.Events[i]
 		e.V, e.WorkspaceID, e.Seq, e.TS = protocol.Version, w.s.ID, w.s.Seq+1, protocol.At(w.now)
@@ -79,25 +99,24 @@ func (w *world) do(by Caller, c command) ([]protocol.Event, *protocol.Error) {
 		Evolve(w.s, *e)
 	}
 	w.log = append(w.log, decision.Events...)
-	if len(decision.Events) > 0 {
-		p := decision.Events[decision.Primary]
-		if _, registers := c.draft.Data.(*AgentDraft); p.Type != c.draft.Type && !registers {
-			w.t.Errorf("the ack of %s names a %s", c.draft.Type, p.Type)
-		}
-	}
-	return decision.Events, nil
 }
 
 func (w *world) cited(draft protocol.Event) map[string]protocol.Event {
 	cited := map[string]protocol.Event{}
 	for _, id := range Cites(draft) {
-		for _, e := range w.log {
-			if protocol.MessageID(e.ID) == id {
-				cited[id] = e
-			}
-		}
+		cited[id] = w.message(id)
 	}
 	return cited
+}
+
+// message is the event of a message, the zero Event for none.
+func (w *world) message(id string) protocol.Event {
+	for _, e := range w.log {
+		if protocol.MessageID(e.ID) == id {
+			return e
+		}
+	}
+	return protocol.Event{}
 }
 
 func (w *world) must(by Caller, c command) []protocol.Event {
