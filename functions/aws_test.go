@@ -3,6 +3,7 @@ package functions_test
 import (
 	"bytes"
 	"context"
+	"crypto/md5"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -43,12 +45,22 @@ type cloud struct {
 	used    map[string][]string // by function, the IAM action and resource of each call, once
 	pushes  []string            // "POST connection frame" and "DELETE connection "
 	invoked []string            // payloads of the replay function
+	queued  []message           // what was sent to queues
+	// schedules are the requests that made them, by name.
+	schedules map[string]string
+}
+
+// message is one of a queue's.
+type message struct {
+	QueueURL     string `json:"QueueUrl"`
+	MessageBody  string
+	DelaySeconds int
 }
 
 // newCloud builds the mains and starts the emulator.
 func newCloud(t *testing.T) *cloud {
 	t.Helper()
-	c := &cloud{bin: t.TempDir(), used: map[string][]string{}}
+	c := &cloud{bin: t.TempDir(), used: map[string][]string{}, schedules: map[string]string{}}
 	build := exec.Command("go", "build", "-tags", "lambda.norpc", "-o", c.bin+string(filepath.Separator), "./...")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
@@ -89,6 +101,17 @@ func (c *cloud) endpoint(function string) http.Handler {
 			c.invoked = append(c.invoked, string(body))
 			c.mu.Unlock()
 			w.WriteHeader(http.StatusAccepted)
+		case service == "AmazonSQS":
+			var m message
+			_ = json.Unmarshal(body, &m)
+			c.note(function, "sqs:"+action+" "+path.Base(m.QueueURL))
+			c.mu.Lock()
+			c.queued = append(c.queued, m)
+			c.mu.Unlock()
+			_, _ = fmt.Fprintf(w, `{"MessageId":"m","MD5OfMessageBody":"%x"}`, md5.Sum([]byte(m.MessageBody)))
+		case r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, "/schedules/"):
+			c.note(function, "scheduler:CreateSchedule schedule")
+			c.schedule(w, path.Base(r.URL.Path), string(body))
 		case strings.HasPrefix(r.URL.Path, "/prod/@connections/"):
 			c.note(function, "execute-api:ManageConnections "+r.Method)
 			c.mu.Lock()
@@ -99,6 +122,21 @@ func (c *cloud) endpoint(function string) http.Handler {
 			w.WriteHeader(http.StatusNotImplemented)
 		}
 	})
+}
+
+// schedule makes one, of which there is one for a name.
+func (c *cloud) schedule(w http.ResponseWriter, name, request string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	if c.schedules[name] != "" {
+		w.Header().Set("X-Amzn-ErrorType", "ConflictException")
+		w.WriteHeader(http.StatusConflict)
+		_, _ = io.WriteString(w, `{"Message":"it exists"}`)
+		return
+	}
+	c.schedules[name] = request
+	_, _ = io.WriteString(w, `{"ScheduleArn":"arn:aws:scheduler:eu-central-1:123456789012:schedule/chips-deadlines/`+name+`"}`)
 }
 
 func (c *cloud) note(function, call string) {
@@ -261,6 +299,9 @@ func environment(t *testing.T, tp template, name, endpoint string) []string {
 			env = append(env, fmt.Sprintf("%s=%v", key, at(tp.root, "Parameters", ref, "Default")))
 		case sub != "":
 			env = append(env, key+"="+strings.ReplaceAll(sub, "${AWS::StackName}", "chips"))
+		case ref == "":
+			att, _ := at(value, "Fn::GetAtt").(string)
+			env = append(env, key+"=arn:aws:of:eu-central-1:123456789012:"+att)
 		default:
 			env = append(env, key+"="+endpoint+"/"+ref) // a queue
 		}

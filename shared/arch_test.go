@@ -51,6 +51,7 @@ var table = map[string]row{
 
 	// adapters
 	"shared/embedded":          {"protocol engine deadline", "context os"},
+	"shared/scheduler":         {"deadline", "context aws"},
 	"shared/emf":               {"engine session", "context"},
 	"shared/dynamo":            {"protocol engine", "context aws lambda"},
 	"shared/dynamo/dynamotest": {"dynamo apigw", "context aws os"},

@@ -11,10 +11,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/chipschat/chips-aws/shared/apigw"
+	"github.com/chipschat/chips-aws/shared/deadline"
 	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/emf"
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/fanout"
+	"github.com/chipschat/chips-aws/shared/scheduler"
 	"github.com/chipschat/chips-aws/shared/session"
 	"github.com/chipschat/chips-aws/shared/settings"
 )
@@ -40,17 +42,22 @@ func run() error {
 	meter := emf.New(os.Stdout, os.Getenv("CHIPS_METRICS"), time.Now)
 	table, log := meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE"))), slog.Default()
 	push := meter.Push(apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT")))
-	eng := engine.New(table, engine.Options{Now: time.Now})
+	eng := engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits})
+	alarms := scheduler.NewSchedules(cfg, scheduler.NewQueue(cfg, os.Getenv("CHIPS_DEADLINE_QUEUE"), time.Now), scheduler.Target{
+		Group: os.Getenv("CHIPS_SCHEDULE_GROUP"), Function: os.Getenv("CHIPS_TIMERS_ARN"), Role: os.Getenv("CHIPS_SCHEDULE_ROLE"),
+		DeadLetters: os.Getenv("CHIPS_DEAD_LETTERS_ARN"),
+	})
 	sender := fanout.New(fanout.Config{
 		Log: eng,
 		Connections: session.New(session.Config{
 			Engine: eng, Rows: table, Push: push, Limits: session.Limits{EventsPerFrame: set.EventsPerFrame}, Now: time.Now, Log: log,
 		}),
-		Rows:   table,
-		Push:   push,
-		Now:    time.Now,
-		Logger: log,
-		Late:   meter.Late,
+		Rows:      table,
+		Push:      push,
+		Deadlines: deadline.New(deadline.Config{Log: eng, Rows: table, Alarms: alarms, Now: time.Now, Logger: log}),
+		Now:       time.Now,
+		Logger:    log,
+		Late:      meter.Late,
 	})
 	bell := apigw.Doorbell{
 		Ring:   sender.Ring,

@@ -45,7 +45,7 @@ func run(ctx context.Context) error {
 	}
 	meter := emf.New(os.Stdout, os.Getenv("CHIPS_METRICS"), time.Now)
 	table, log := meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE"))), slog.Default()
-	eng := engine.New(table, engine.Options{Now: time.Now})
+	eng := engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits})
 	lambda.Start(meter.Each(lambda.NewHandler(apigw.HTTP(httpapi.New(httpapi.Config{
 		Engine: eng,
 		Auth: auth.New(auth.Config{

@@ -40,7 +40,7 @@ func run() error {
 	meter := emf.New(os.Stdout, os.Getenv("CHIPS_METRICS"), time.Now)
 	table := meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE")))
 	sessions := session.New(session.Config{
-		Engine:    engine.New(table, engine.Options{Now: time.Now}),
+		Engine:    engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits}),
 		Rows:      table,
 		Push:      meter.Push(apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT"))),
 		Replays:   apigw.NewReplays(cfg, os.Getenv("CHIPS_REPLAY_FUNCTION")),

@@ -43,7 +43,7 @@ func run() error {
 	push := meter.Push(apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT")))
 	replays := apigw.NewReplays(cfg, os.Getenv("CHIPS_REPLAY_FUNCTION"))
 	sessions := session.New(session.Config{
-		Engine:      engine.New(table, engine.Options{Now: time.Now}),
+		Engine:      engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits}),
 		Rows:        table,
 		Push:        push,
 		Replays:     replays,

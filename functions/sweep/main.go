@@ -1,4 +1,5 @@
-// Command sweep runs every minute. It does what was missed: sockets that could not be closed, replays that died. And it pings sockets by
+// Command sweep runs every minute. It does what was missed: sockets that could not be closed, replays that died, deadlines that nobody
+// fired. And it pings sockets by
 // frames, which API Gateway does not do, and closes those that do not answer. Rows that only end, such as tickets and codes, are the
 // table's own to delete.
 package main
@@ -13,8 +14,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/chipschat/chips-aws/shared/apigw"
+	"github.com/chipschat/chips-aws/shared/deadline"
 	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/emf"
+	"github.com/chipschat/chips-aws/shared/engine"
+	"github.com/chipschat/chips-aws/shared/scheduler"
 	"github.com/chipschat/chips-aws/shared/session"
 	"github.com/chipschat/chips-aws/shared/settings"
 	"github.com/chipschat/chips-aws/shared/sweep"
@@ -45,10 +49,18 @@ func run() error {
 	keepalive := session.NewKeepalive(sessions, session.KeepaliveConfig{
 		Hearing: push, Every: set.Ping, Silent: set.Silent, Missed: 2 * time.Minute,
 	})
+	keeper := deadline.New(deadline.Config{
+		Log:    engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits}),
+		Rows:   table,
+		Alarms: scheduler.NewQueue(cfg, os.Getenv("CHIPS_DEADLINE_QUEUE"), time.Now),
+		Now:    time.Now,
+		Logger: slog.Default(),
+	})
 	lambda.Start(meter.Each(lambda.NewHandler(sweep.New(sweep.Config{
 		Rows: table,
 		Due: map[string]sweep.Handler{
-			"X#": emf.Run(meter, emf.Swept, sessions.Overdue),
+			"X#":               emf.Run(meter, emf.Swept, sessions.Overdue),
+			deadline.RowPrefix: emf.Run(meter, emf.Swept, keeper.Sweep),
 		},
 		Beside: []func(context.Context) error{keepalive.Run},
 		Now:    time.Now,

@@ -1,8 +1,7 @@
-// Command timers fires what falls due in a workspace. No rule has a deadline yet, so whatever comes is decided to be nothing.
+// Command timers fires what falls due in a workspace: the queue of delayed messages and the schedules ring it.
 package main
 
 import (
-	"context"
 	"log/slog"
 	"os"
 	"time"
@@ -12,10 +11,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/chipschat/chips-aws/shared/apigw"
+	"github.com/chipschat/chips-aws/shared/deadline"
 	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/emf"
 	"github.com/chipschat/chips-aws/shared/engine"
-	"github.com/chipschat/chips-aws/shared/workspace"
+	"github.com/chipschat/chips-aws/shared/scheduler"
+	"github.com/chipschat/chips-aws/shared/settings"
 )
 
 func main() {
@@ -28,18 +29,23 @@ func main() {
 }
 
 func run() error {
+	set, err := settings.FromEnv(os.Getenv)
+	if err != nil {
+		return err
+	}
 	cfg, err := apigw.Config(os.Getenv)
 	if err != nil {
 		return err
 	}
 	meter := emf.New(os.Stdout, os.Getenv("CHIPS_METRICS"), time.Now)
-	eng := engine.New(meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE"))), engine.Options{Now: time.Now})
-	fire := func(ctx context.Context, d apigw.Deadline) error {
-		return eng.Read(ctx, d.WorkspaceID, func(s *workspace.State) error {
-			slog.InfoContext(ctx, "a deadline that no rule waits for", "workspace_id", d.WorkspaceID, "kind", d.Kind, "id", d.ID, "seq", s.Seq)
-			return nil
-		})
-	}
-	lambda.Start(meter.Each(lambda.NewHandler(apigw.Timers(fire, slog.Default()))))
+	table, log := meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE"))), slog.Default()
+	keeper := deadline.New(deadline.Config{
+		Log:    engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits}),
+		Rows:   table,
+		Alarms: scheduler.NewQueue(cfg, os.Getenv("CHIPS_DEADLINE_QUEUE"), time.Now),
+		Now:    time.Now,
+		Logger: log,
+	})
+	lambda.Start(meter.Each(lambda.NewHandler(apigw.Timers(keeper.Fire, log))))
 	return nil
 }
