@@ -15,13 +15,15 @@ type agentView struct {
 	Name    string `json:"name"`
 	Handle  string `json:"handle,omitzero"`
 	NameBy  string `json:"name_by,omitzero"`
-	Lead    bool   `json:"lead"`
+	// Face is what it is shown with.
+	Face protocol.Face `json:"face,omitzero"`
+	Lead bool          `json:"lead"`
 	// State is active or archived.
 	State string `json:"state"`
 }
 
 func viewAgent(agent *workspace.Agent) agentView {
-	v := agentView{AgentID: agent.ID, Name: agent.Name, Handle: agent.Handle, NameBy: agent.NameBy, Lead: agent.Lead, State: workspace.StateActive}
+	v := agentView{AgentID: agent.ID, Name: agent.Name, Handle: agent.Handle, NameBy: agent.NameBy, Face: agent.Face, Lead: agent.Lead, State: workspace.StateActive}
 	if agent.Archived {
 		v.State = workspace.StateArchived
 	}
@@ -137,16 +139,21 @@ func (a *api) listAgents(c *call) (any, error) {
 	return res, err
 }
 
-// updateAgent is a person's name for an agent (contract U-40).
+// updateAgent is a person's name or face for an agent (contract U-40).
 func (a *api) updateAgent(c *call) (any, error) {
 	in, err := read[struct {
-		Name *string `json:"name"`
+		Name *string              `json:"name"`
+		Face given[protocol.Face] `json:"face"`
 	}](c)
 	if err != nil {
 		return nil, err
 	}
 	id := c.params[protocol.PrefixAgent]
-	out, err := a.do(c, workspace.Draft(&workspace.AgentDraft{AgentID: id, Name: in.Name}))
+	draft := &workspace.AgentDraft{AgentID: id, Name: in.Name, SetFace: in.Face.is}
+	if in.Face.value != nil {
+		draft.Face = *in.Face.value
+	}
+	out, err := a.do(c, workspace.Draft(draft))
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,8 @@ type AgentFacts struct {
 	Lead   bool   `json:"lead"`
 	// State is active or archived.
 	State string `json:"state"`
+	// Face is what it is shown with, where a person gave it one.
+	Face Face `json:"face,omitzero"`
 	// Key is the harness's own name for it, and Asked the name it was registered under where a number was put behind it; sent to
 	// that harness only.
 	Key   string `json:"key,omitzero"`
@@ -28,6 +30,12 @@ type AgentFacts struct {
 	ForkedFrom string `json:"forked_from,omitzero"`
 	// WhyFree says why it did not join the room that it was made for; sent to its harness only.
 	WhyFree string `json:"why_free,omitzero"`
+}
+
+// Face is what somebody is shown with: an emoji, or an image by its attachment.
+type Face struct {
+	Emoji        string `json:"emoji,omitzero"`
+	AttachmentID string `json:"attachment_id,omitzero"`
 }
 
 // AgentAttached says an agent was put in the envelope's room.

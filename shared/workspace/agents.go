@@ -1,6 +1,8 @@
 package workspace
 
 import (
+	"strings"
+
 	"github.com/chipschat/chips-aws/shared/protocol"
 )
 
@@ -20,7 +22,7 @@ func agentActor(a *Agent) protocol.Actor {
 // facts are an agent as its events say it.
 func (a *Agent) facts() protocol.AgentFacts {
 	f := protocol.AgentFacts{
-		AgentID: a.ID, HarnessID: a.HarnessID, Name: a.Name, Handle: a.Handle, NameBy: a.NameBy, Lead: a.Lead,
+		AgentID: a.ID, HarnessID: a.HarnessID, Name: a.Name, Handle: a.Handle, NameBy: a.NameBy, Lead: a.Lead, Face: a.Face,
 		State: StateActive, Key: a.Key, Asked: a.Asked, ForkedFrom: a.ForkedFrom, WhyFree: a.WhyFree,
 	}
 	if a.Archived {
@@ -323,7 +325,7 @@ func (d *deciding) returnFromArchive(a *Agent) {
 	d.postHeld(a, room)
 }
 
-// agentRenamed is a person's name for an agent: its owner's, an owner's or an admin's.
+// agentRenamed is a person's name or face for an agent: its owner's, an owner's or an admin's.
 func (d *deciding) agentRenamed() *protocol.Error {
 	draft, ok := d.c.Draft.Data.(*AgentDraft)
 	if !ok {
@@ -340,19 +342,27 @@ func (d *deciding) agentRenamed() *protocol.Error {
 	if err := d.needOwnerOf(old.HarnessID); err != nil {
 		return err
 	}
-	if draft.Name == nil {
-		return d.bad("name is missing")
-	}
-	name, bad := CleanName("name", *draft.Name, MaxName)
-	if bad != nil {
-		return d.field(bad)
+	if draft.Name == nil && !draft.SetFace {
+		return d.bad("neither name nor face is given")
 	}
 	a := *old
-	a.NameBy = p.ID
-	if sameName(name, a.Name) {
-		a.Name = name
-	} else {
-		d.call(&a, name)
+	if draft.Name != nil {
+		name, bad := CleanName("name", *draft.Name, MaxName)
+		if bad != nil {
+			return d.field(bad)
+		}
+		a.NameBy = p.ID
+		if sameName(name, a.Name) {
+			a.Name = name
+		} else {
+			d.call(&a, name)
+		}
+	}
+	if draft.SetFace {
+		if err := d.face(draft.Face); err != nil {
+			return err
+		}
+		a.Face = draft.Face
 	}
 	if a == *old {
 		return nil
@@ -362,5 +372,24 @@ func (d *deciding) agentRenamed() *protocol.Error {
 		updated.Previous = old.Name
 	}
 	d.answer(d.sender(), "", updated)
+	return nil
+}
+
+// face checks a face: an emoji, or an image that whoever gives it uploaded; the zero Face is none.
+func (d *deciding) face(f protocol.Face) *protocol.Error {
+	switch {
+	case f.Emoji != "" && f.AttachmentID != "":
+		return d.bad("face has an emoji or an attachment_id, not both")
+	case f.Emoji != "":
+		return d.emoji(f.Emoji)
+	case f.AttachmentID != "":
+		up, ok := d.c.Uploads[f.AttachmentID]
+		if !ok || up.By != d.c.By.ID {
+			return d.bad("face.attachment_id names no upload of yours: %.40s", f.AttachmentID)
+		}
+		if !strings.HasPrefix(up.File.MimeType, "image/") {
+			return d.bad("face.attachment_id is no image but %s", up.File.MimeType)
+		}
+	}
 	return nil
 }

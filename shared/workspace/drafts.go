@@ -51,6 +51,9 @@ type (
 		Lead      *bool
 		// State is active or archived.
 		State *string
+		// Face is given where SetFace is, the zero Face for none.
+		Face    protocol.Face
+		SetFace bool
 		// ForkedFrom or MadeFor say which ask it answers, and SpaceID for which room.
 		ForkedFrom, MadeFor, SpaceID string
 	}

@@ -273,6 +273,7 @@ func (s *State) evolveAgent(f protocol.AgentFacts) {
 	}
 	a.HarnessID, a.Key, a.Name, a.Handle, a.NameBy, a.Lead = f.HarnessID, f.Key, f.Name, f.Handle, f.NameBy, f.Lead
 	a.Asked, a.ForkedFrom, a.WhyFree = f.Asked, f.ForkedFrom, f.WhyFree
+	a.Face = f.Face
 	a.Archived = f.State == StateArchived
 }
 

@@ -60,8 +60,22 @@ type Upload struct {
 // UploadsOf are the upload ids that a draft names and whose facts the decision reads: those it posts, and those it says they replace.
 // Who runs the command puts them in Command.Uploads.
 func UploadsOf(draft protocol.Event) (posted, replaced []string) {
-	post, ok := draft.Data.(*protocol.MessagePost)
-	if !ok || len(post.UploadIDs) > MaxFiles {
+	var post *protocol.MessagePost
+	switch data := draft.Data.(type) {
+	case *protocol.MessagePost:
+		post = data
+	case *protocol.SpaceOpened:
+		if data.Brief == nil {
+			return nil, nil
+		}
+		post = &protocol.MessagePost{UploadIDs: data.Brief.UploadIDs}
+	case *AgentDraft:
+		if data.Face.AttachmentID == "" {
+			return nil, nil
+		}
+		return []string{data.Face.AttachmentID}, nil
+	}
+	if post == nil || len(post.UploadIDs) > MaxFiles {
 		return nil, nil
 	}
 	for _, id := range post.UploadIDs {

@@ -240,3 +240,52 @@ func checkInvariants(t *testing.T, s *State) {
 		}
 	}
 }
+
+// An agent's face is an emoji, or an image that whoever gives it uploaded.
+// covers: WHO-1
+func TestFaces(t *testing.T) {
+	f := newFixture(t)
+	face := func(by Caller, face protocol.Face, uploads map[string]Upload) ([]protocol.Event, *protocol.Error) {
+		d, err := Decide(f.s, Command{By: by, Draft: Draft(&AgentDraft{AgentID: f.s1, SetFace: true, Face: face}), Operation: true, Now: f.now, Uploads: uploads})
+		if err == nil {
+			f.fold(d)
+		}
+		return d.Events, err
+	}
+	const image, text = "att_01K4ZQPX0000000000000000F1", "att_01K4ZQPX0000000000000000F2"
+	uploads := map[string]Upload{
+		image: {By: f.arjun.ID, File: protocol.Attachment{MimeType: "image/png"}},
+		text:  {By: f.arjun.ID, File: protocol.Attachment{MimeType: "text/plain"}},
+	}
+	for _, c := range []struct {
+		name string
+		by   Caller
+		face protocol.Face
+		code protocol.Code
+	}{
+		{"an emoji", f.arjun, protocol.Face{Emoji: "🦊"}, ""},
+		{"an image", f.arjun, protocol.Face{AttachmentID: image}, ""},
+		{"none", f.arjun, protocol.Face{}, ""},
+		{"both", f.arjun, protocol.Face{Emoji: "🦊", AttachmentID: image}, protocol.InvalidRequest},
+		{"words", f.arjun, protocol.Face{Emoji: "fox"}, protocol.InvalidRequest},
+		{"no image", f.arjun, protocol.Face{AttachmentID: text}, protocol.InvalidRequest},
+		{"no upload", f.arjun, protocol.Face{AttachmentID: "att_01K4ZQPX0000000000000000F3"}, protocol.InvalidRequest},
+		{"not its owner", f.priya, protocol.Face{Emoji: "🦊"}, protocol.Forbidden},
+		{"the harness", f.scout, protocol.Face{Emoji: "🦊"}, protocol.Forbidden},
+	} {
+		got, err := face(c.by, c.face, uploads)
+		if (err == nil) != (c.code == "") || err != nil && err.Code != c.code {
+			t.Errorf("%s: %v, want %q", c.name, err, c.code)
+			continue
+		}
+		if err != nil {
+			continue
+		}
+		if d, ok := got[0].Data.(*protocol.AgentUpdated); !ok || d.Face != c.face || f.s.Agents[f.s1].Face != c.face || d.NameBy != "" {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+	if got, err := face(f.arjun, protocol.Face{}, nil); err != nil || len(got) != 0 {
+		t.Errorf("the same again is %v, %v", got, err)
+	}
+}

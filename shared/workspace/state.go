@@ -90,10 +90,12 @@ type Agent struct {
 	// ForkedFrom is the agent it was copied from, "" when it is no copy.
 	ForkedFrom string `json:"forked_from,omitzero"`
 	// WhyFree says why it did not join the room it was made for, until it is in one.
-	WhyFree  string `json:"why_free,omitzero"`
-	NameBy   string `json:"name_by,omitzero"`
-	Lead     bool   `json:"lead,omitzero"`
-	Archived bool   `json:"archived,omitzero"`
+	WhyFree string `json:"why_free,omitzero"`
+	NameBy  string `json:"name_by,omitzero"`
+	// Face is what it is shown with.
+	Face     protocol.Face `json:"face,omitzero"`
+	Lead     bool          `json:"lead,omitzero"`
+	Archived bool          `json:"archived,omitzero"`
 	// Room is the open room it is in, "" while it is free.
 	Room string `json:"room,omitzero"`
 	// LastRoom is the room it was in last, "" when it has never been in one.
