@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Fault is what happens to one call.
@@ -38,6 +39,9 @@ type Call struct {
 
 // Proxy is an http.Handler that forwards to one URL. It is safe for concurrent use.
 type Proxy struct {
+	// Hang is how long a hung call hangs before its connection ends, if its caller does not give up before; zero is for ever.
+	Hang time.Duration
+
 	target *url.URL
 
 	mu   sync.Mutex
@@ -117,8 +121,20 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if fault == None {
 			p.Release()
 		}
-		answer.send(w, r, call, fault)
+		if fault == Hung {
+			p.hang(r.Context())
+		}
+		answer.send(w, call, fault)
 	}
+}
+
+func (p *Proxy) hang(ctx context.Context) {
+	if p.Hang > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, p.Hang)
+		defer cancel()
+	}
+	<-ctx.Done()
 }
 
 // answer is what the target answered.
@@ -145,12 +161,9 @@ func (p *Proxy) forward(r *http.Request, body []byte) (answer, error) {
 }
 
 // send answers, as far as the fault lets it.
-func (a answer) send(w http.ResponseWriter, r *http.Request, c Call, fault Fault) {
+func (a answer) send(w http.ResponseWriter, c Call, fault Fault) {
 	switch fault {
-	case LostReply:
-		panic(http.ErrAbortHandler)
-	case Hung:
-		<-r.Context().Done()
+	case LostReply, Hung:
 		panic(http.ErrAbortHandler)
 	case BrokenReply:
 		refuse(w, c, fault)
