@@ -33,6 +33,9 @@ import (
 const (
 	adminToken = "the-operators-token"
 	tableName  = "chips"
+	// edgeSecret is what the edge adds to each request; edgeBefore what it did before it went over to another.
+	edgeSecret = "the-secret-of-the-edge"
+	edgeBefore = "the-one-before-it"
 )
 
 // cloud is what the mains reach for: the table (an emulator), and stand-ins that note what they are asked.
@@ -293,6 +296,8 @@ func environment(t *testing.T, tp template, name, endpoint string) []string {
 		switch {
 		case ref == "Table":
 			env = append(env, key+"="+tableName)
+		case key == "CHIPS_EDGE_SECRETS":
+			env = append(env, key+"="+edgeSecret+","+edgeBefore)
 		case strings.HasPrefix(sub, "https://${WebSocketApi}"):
 			env = append(env, key+"="+endpoint+"/prod")
 		case at(tp.root, "Parameters", ref, "Default") != nil:
@@ -363,12 +368,12 @@ func (f *function) invoke(event []byte) answer {
 	return answer{}
 }
 
-// payload is one of events/, with words in it replaced.
+// payload is one of events/, with words in it replaced. It came by the edge, unless EDGE is one of them.
 func payload(t *testing.T, name string, replace ...string) []byte {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("..", "events", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []byte(strings.NewReplacer(replace...).Replace(string(raw)))
+	return []byte(strings.NewReplacer(append(replace, "EDGE", edgeSecret)...).Replace(string(raw)))
 }

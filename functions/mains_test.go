@@ -35,7 +35,7 @@ type world struct {
 func (w *world) request(method, path, token string, in, out any) int {
 	w.t.Helper()
 	path, query, _ := strings.Cut(path, "?")
-	e := events.APIGatewayV2HTTPRequest{Version: "2.0", RawPath: path, RawQueryString: query, Headers: map[string]string{"authorization": "Bearer " + token}}
+	e := events.APIGatewayV2HTTPRequest{Version: "2.0", RawPath: path, RawQueryString: query, Headers: map[string]string{"authorization": "Bearer " + token, "x-chips-edge": edgeSecret}}
 	e.RequestContext.HTTP.Method = method
 	e.RequestContext.RequestID = "req="
 	if in != nil {
@@ -91,12 +91,29 @@ func TestMainsTogether(t *testing.T) {
 
 	w.key = opened.Key
 
+	w.isWalkedAroundByNobody(tp)
 	w.opensSocket(tp)
 	w.refusesWhatWasTakenBack(tp)
 	w.postsAndIsSentIt(tp)
 	w.catchesUp(tp)
 	w.doesWhatIsDue(tp)
 	w.keepsToItsRights(tp)
+}
+
+// isWalkedAroundByNobody comes to both doors by the edge, as it is and as it was, and by API Gateway's own hosts.
+func (w *world) isWalkedAroundByNobody(tp template) {
+	authorize := w.start(w.t, tp, "authorize")
+	for secret, in := range map[string]bool{edgeSecret: true, edgeBefore: true, "": false, "a guess of the secret": false} {
+		replace := append([]string{"EDGE", secret, "TOKEN", w.ids[9]}, w.ids...)
+		if a := authorize.invoke(payload(w.t, "authorize.json", replace...)); a.failed == in {
+			w.t.Errorf("an upgrade that says %q of the edge: %s", secret, a.body)
+		}
+		var res events.APIGatewayV2HTTPResponse
+		a := w.http.invoke(payload(w.t, "http.json", append(replace, "POST", "GET", "/v1/events", "/v1/health")...))
+		if err := json.Unmarshal(a.body, &res); a.failed || err != nil || (res.StatusCode == http.StatusForbidden) == in {
+			w.t.Errorf("a request that says %q of the edge: %s", secret, a.body)
+		}
+	}
 }
 
 // opensSocket goes through the authorizer, $connect and hello.

@@ -36,7 +36,12 @@ type template struct{ root map[string]any }
 
 func readTemplate(t *testing.T) template {
 	t.Helper()
-	raw, err := os.ReadFile("../template.yaml")
+	return readTemplateFile(t, "../template.yaml")
+}
+
+func readTemplateFile(t *testing.T, file string) template {
+	t.Helper()
+	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,10 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	edge, err := apigw.NewEdge(os.Getenv("CHIPS_EDGE_SECRETS"), slog.Default())
+	if err != nil {
+		return err
+	}
 	cfg, err := apigw.Config(os.Getenv)
 	if err != nil {
 		return err
@@ -42,6 +46,6 @@ func run() error {
 		Now:            time.Now,
 		Log:            slog.Default(),
 	})
-	lambda.Start(meter.Each(lambda.NewHandler(apigw.Authorize(service, slog.Default()))))
+	lambda.Start(meter.Each(lambda.NewHandler(edge.Authorize(apigw.Authorize(service, slog.Default())))))
 	return nil
 }

@@ -35,6 +35,10 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	edge, err := apigw.NewEdge(os.Getenv("CHIPS_EDGE_SECRETS"), slog.Default())
+	if err != nil {
+		return err
+	}
 	cfg, err := apigw.Config(os.Getenv)
 	if err != nil {
 		return err
@@ -46,7 +50,7 @@ func run(ctx context.Context) error {
 	meter := emf.New(os.Stdout, os.Getenv("CHIPS_METRICS"), time.Now)
 	table, log := meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE"))), slog.Default()
 	eng := engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits})
-	lambda.Start(meter.Each(lambda.NewHandler(apigw.HTTP(httpapi.New(httpapi.Config{
+	lambda.Start(meter.Each(lambda.NewHandler(edge.HTTP(apigw.HTTP(httpapi.New(httpapi.Config{
 		Engine: eng,
 		Auth: auth.New(auth.Config{
 			Rows:           table,
@@ -62,6 +66,6 @@ func run(ctx context.Context) error {
 		Now:      time.Now,
 		Version:  settings.Version(),
 		Origins:  set.AllowedOrigins,
-	})))))
+	}))))))
 	return nil
 }

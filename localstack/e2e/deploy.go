@@ -58,6 +58,7 @@ func deploy(ctx context.Context, cfg aws.Config, template, folder string) (*stac
 	cfn := cloudformation.NewFromConfig(cfg)
 	_, err = cfn.CreateStack(ctx, &cloudformation.CreateStackInput{
 		StackName: aws.String(stackName), TemplateBody: &template,
+		Parameters:   []cfntypes.Parameter{{ParameterKey: aws.String("Edge"), ParameterValue: aws.String("off")}},
 		Capabilities: []cfntypes.Capability{cfntypes.CapabilityCapabilityIam, cfntypes.CapabilityCapabilityAutoExpand},
 	})
 	if err != nil {

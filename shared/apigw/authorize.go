@@ -15,7 +15,9 @@ import (
 	"github.com/chipschat/chips-aws/shared/workspace"
 )
 
-// refusedUpgrade is how an authorizer has API Gateway answer 401: it compares the error's message with this one word.
+// refusedUpgrade is how an authorizer has API Gateway answer 401: it compares the error's message with this one word. (A policy that
+// denies is a 403, contract U-9 wants 401.) To Lambda it is an error of the function like any other, so what is wrong with the authorizer
+// is told from its log and not from that metric: a refusal is written at INFO, a fault of ours at ERROR.
 type refusedUpgrade struct{}
 
 func (refusedUpgrade) Error() string { return "Unauthorized" }
@@ -37,6 +39,7 @@ func Authorize(service *auth.Service, log *slog.Logger) func(context.Context, ev
 			log.InfoContext(ctx, "an upgrade was refused", "why", refusal.Message)
 			return none, refusedUpgrade{}
 		case err != nil:
+			log.ErrorContext(ctx, "it could not be found out whose socket it is", "error", err)
 			return none, fmt.Errorf("finding out whose socket it is: %w", err)
 		}
 		return events.APIGatewayCustomAuthorizerResponse{

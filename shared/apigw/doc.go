@@ -6,7 +6,7 @@
 // what is decided here is what a failure looks like to the caller AWS puts in front of us:
 //
 //   - An upgrade that is refused is the error "Unauthorized", the only way to have API Gateway answer 401 (a Deny policy is a 403).
-//     Lambda counts it as an error of the function; the log has it as a refusal.
+//     Lambda counts it as an error of the function, so that count tells nothing; the log has a refusal at INFO, a fault at ERROR.
 //   - The answer to a frame is the body of the $default route's response. A frame after which the socket must close goes out through
 //     the management API instead, as the last thing before the deletion: a body would be sent after the function has returned, and
 //     nothing would order it before the close. Such a route response has no body.

@@ -14,6 +14,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/go-json-experiment/json"
+
+	"github.com/chipschat/chips-aws/shared/protocol"
 )
 
 // HTTP serves requests of an HTTP API (payload format 2.0, stage $default) with h. A request that cannot be read is a 400.
@@ -23,12 +26,19 @@ func HTTP(h http.Handler) func(context.Context, events.APIGatewayV2HTTPRequest) 
 		defer cancel()
 		r, err := request(ctx, e)
 		if err != nil {
-			body := `{"code":"invalid_request","message":"the request cannot be read"}`
-			return events.APIGatewayV2HTTPResponse{StatusCode: 400, Headers: map[string]string{"content-type": "application/json"}, Body: body}, nil
+			return refused(protocol.InvalidRequest, "the request cannot be read"), nil
 		}
 		w := &response{header: http.Header{}}
 		h.ServeHTTP(w, r)
 		return w.finish(), nil
+	}
+}
+
+// refused answers a request that is not passed on.
+func refused(code protocol.Code, why string) events.APIGatewayV2HTTPResponse {
+	body, _ := json.Marshal(protocol.Refuse(code, "%s", why))
+	return events.APIGatewayV2HTTPResponse{
+		StatusCode: protocol.HTTPStatus(code), Headers: map[string]string{"content-type": "application/json", "cache-control": "no-store"}, Body: string(body),
 	}
 }
 

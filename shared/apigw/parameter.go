@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/go-json-experiment/json"
 )
 
 // parameterTimeout bounds the one call: it is made before a function's first event.
@@ -38,7 +38,7 @@ func Parameter(ctx context.Context, cfg aws.Config, name string, now time.Time) 
 		Type      string `json:"__type"` // of an error
 		Message   string `json:"message"`
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, 64<<10)).Decode(&out); err != nil {
+	if err := json.UnmarshalRead(io.LimitReader(resp.Body, 64<<10), &out); err != nil {
 		return "", fmt.Errorf("parameter %s: %s, and a body that cannot be read: %w", name, resp.Status, err)
 	}
 	if resp.StatusCode != http.StatusOK || out.Parameter.Value == "" {
