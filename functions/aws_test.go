@@ -48,6 +48,8 @@ type cloud struct {
 	used    map[string][]string // by function, the IAM action and resource of each call, once
 	pushes  []string            // "POST connection frame" and "DELETE connection "
 	invoked []string            // payloads of the replay function
+	heard   time.Time           // when any connection was last active
+	gone    bool                // whether all connections are
 	queued  []message           // what was sent to queues
 	// schedules are the requests that made them, by name.
 	schedules map[string]string
@@ -118,8 +120,18 @@ func (c *cloud) endpoint(function string) http.Handler {
 		case strings.HasPrefix(r.URL.Path, "/prod/@connections/"):
 			c.note(function, "execute-api:ManageConnections "+r.Method)
 			c.mu.Lock()
-			c.pushes = append(c.pushes, r.Method+" "+strings.TrimPrefix(r.URL.Path, "/prod/@connections/")+" "+string(body))
+			id := strings.TrimPrefix(r.URL.Path, "/prod/@connections/")
+			gone, heard := c.gone, c.heard
+			if r.Method != http.MethodGet {
+				c.pushes = append(c.pushes, r.Method+" "+id+" "+string(body))
+			}
 			c.mu.Unlock()
+			switch {
+			case gone:
+				w.WriteHeader(http.StatusGone)
+			case r.Method == http.MethodGet:
+				_, _ = io.WriteString(w, `{"identity":{},"lastActiveAt":"`+heard.UTC().Format(time.RFC3339)+`"}`)
+			}
 		default:
 			c.note(function, "unknown "+r.Method+" "+r.URL.Path+" "+service+"."+action)
 			w.WriteHeader(http.StatusNotImplemented)

@@ -97,6 +97,7 @@ func TestMainsTogether(t *testing.T) {
 	w.postsAndIsSentIt(tp)
 	w.catchesUp(tp)
 	w.doesWhatIsDue(tp)
+	w.sweepsSockets(tp)
 	w.keepsToItsRights(tp)
 }
 

@@ -59,6 +59,10 @@ func (m *management) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		<-m.release
 	case r.Method == http.MethodDelete:
 		w.WriteHeader(204)
+	case r.Method == http.MethodGet && id == "quiet":
+		_, _ = io.WriteString(w, `{"identity":{}}`)
+	case r.Method == http.MethodGet:
+		_, _ = io.WriteString(w, `{"connectedAt":"2026-11-30T12:00:00.250Z","identity":{"sourceIp":"192.0.2.1","userAgent":"t"},"lastActiveAt":"2026-11-30T12:08:01.125Z"}`)
 	}
 }
 
@@ -115,6 +119,33 @@ func TestPostOverHTTP(t *testing.T) {
 		}
 	}
 	if got := m.seen()[0]; got != `POST L0SM9cOFvHcCIhw%3D {"frame":"ack"}` {
+		t.Errorf("the service saw %q", got)
+	}
+}
+
+func TestLastHeard(t *testing.T) {
+	m, push := newManagement(t)
+	push.timeout = 100 * time.Millisecond
+	at := time.Date(2026, 11, 30, 12, 8, 1, 125_000_000, time.UTC)
+	for _, c := range []struct {
+		id   string
+		want time.Time
+		err  error // nil with fails says that it is any other
+		fail bool
+	}{
+		{"a=", at, nil, false},
+		{"quiet", time.Time{}, nil, false},
+		{"gone", time.Time{}, session.ErrGone, true},
+		{"throttle", time.Time{}, session.ErrThrottled, true},
+		{"broken", time.Time{}, nil, true},
+		{"hang", time.Time{}, context.DeadlineExceeded, true},
+	} {
+		got, err := push.LastHeard(context.Background(), c.id)
+		if !got.Equal(c.want) || (err != nil) != c.fail || c.err != nil && !errors.Is(err, c.err) {
+			t.Errorf("%s: %v, %v", c.id, got, err)
+		}
+	}
+	if got := m.seen()[0]; got != "GET a%3D " {
 		t.Errorf("the service saw %q", got)
 	}
 }
