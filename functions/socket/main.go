@@ -56,6 +56,6 @@ func run() error {
 		Log:         slog.Default(),
 	})
 	replays.Inline = emf.Run(meter, emf.Replays, sessions.Replay)
-	lambda.Start(meter.Each(lambda.NewHandler(apigw.Socket(sessions, push, slog.Default()))))
+	lambda.Start(meter.Each(lambda.NewHandler(apigw.Socket(sessions, slog.Default()))))
 	return nil
 }

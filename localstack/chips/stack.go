@@ -81,7 +81,7 @@ func newStack(table *embedded.Table, set settings.Settings, adminToken, mode str
 	})
 	s.handler = s.gateway.Handler(gateway.Handlers{
 		Authorize: apigw.Authorize(credentials, log),
-		Socket:    apigw.Socket(s.sessions, s.gateway, log),
+		Socket:    apigw.Socket(s.sessions, log),
 		HTTP:      apigw.HTTP(api),
 	})
 	s.feed = table.Feed()

@@ -16,8 +16,8 @@ import (
 
 // Socket serves $connect, $default and $disconnect. It goes by the event's type and not by its route: a client can make the route key
 // of a message say anything.
-func Socket(sessions *session.Sessions, push session.Push, log *slog.Logger) func(context.Context, events.APIGatewayWebsocketProxyRequest) (events.APIGatewayProxyResponse, error) {
-	s := &socket{sessions, push, log}
+func Socket(sessions *session.Sessions, log *slog.Logger) func(context.Context, events.APIGatewayWebsocketProxyRequest) (events.APIGatewayProxyResponse, error) {
+	s := &socket{sessions, log}
 	return func(ctx context.Context, e events.APIGatewayWebsocketProxyRequest) (events.APIGatewayProxyResponse, error) {
 		switch e.RequestContext.EventType {
 		case "CONNECT":
@@ -33,7 +33,6 @@ func Socket(sessions *session.Sessions, push session.Push, log *slog.Logger) fun
 
 type socket struct {
 	sessions *session.Sessions
-	push     session.Push
 	log      *slog.Logger
 }
 
@@ -64,11 +63,11 @@ func (s *socket) message(ctx context.Context, e events.APIGatewayWebsocketProxyR
 	reply, err := s.reply(working, e)
 	if err != nil {
 		s.log.ErrorContext(ctx, "a frame was not answered and its socket is closed", "connection_id", id, "error", err)
-		s.close(ctx, id, session.Reply{Close: session.CloseTryAgain, Reason: "try again"})
+		s.close(ctx, e, session.Reply{Close: session.CloseTryAgain, Reason: "try again"})
 		return events.APIGatewayProxyResponse{StatusCode: 500}
 	}
 	if reply.Close != 0 {
-		s.close(ctx, id, reply)
+		s.close(ctx, e, reply)
 		return events.APIGatewayProxyResponse{StatusCode: 200}
 	}
 	return events.APIGatewayProxyResponse{StatusCode: 200, Body: string(reply.Frame)}
@@ -96,9 +95,11 @@ func keepBack(ctx context.Context, d time.Duration) (context.Context, context.Ca
 	return context.WithCancel(ctx)
 }
 
-// close sends the last frame and then closes, by the one way that keeps the two in order. What fails here is left to the sweep.
-func (s *socket) close(ctx context.Context, id string, reply session.Reply) {
-	if err := s.push.Close(ctx, id, reply.Close, reply.Reason, reply.Frame); err != nil {
+// close sends the last frame and then closes, by the one way that keeps the two in order.
+func (s *socket) close(ctx context.Context, e events.APIGatewayWebsocketProxyRequest, reply session.Reply) {
+	id := e.RequestContext.ConnectionID
+	caller, _ := callerOf(e.RequestContext.Authorizer) // a socket of nobody has no row, and is closed all the same
+	if err := s.sessions.Cut(ctx, caller.Workspace, id, reply.Close, reply.Reason, reply.Frame); err != nil {
 		s.log.WarnContext(ctx, "a socket could not be closed", "connection_id", id, "error", err)
 	}
 }

@@ -76,7 +76,7 @@ func newSocketWorld(t *testing.T) *socketWorld {
 	sessions := session.New(session.Config{
 		Engine: e, Rows: w.table, Push: w.push, Server: protocol.Server{Name: "chips", Version: "test"}, Now: time.Now, Log: log,
 	})
-	w.handle = Socket(sessions, w.push, log)
+	w.handle = Socket(sessions, log)
 	return w
 }
 

@@ -203,11 +203,17 @@ func (t *Table) Due(ctx context.Context, shard int, until time.Time, limit int) 
 // purgePage is how many rows Purge looks at in one read transaction, which holds pages back from reuse as long as it goes on.
 const purgePage = 1000
 
-// Purge deletes the rows whose Expires is not after now, and answers how many. DynamoDB does that by itself, some time after.
+// purgePages is how many such pages one Purge looks at.
+const purgePages = 10
+
+// Purge deletes rows whose Expires is not after now, and answers how many. It looks at 10,000 rows at most and goes on from there when
+// it is called again, round and round. DynamoDB does that by itself, some time after.
 func (t *Table) Purge(ctx context.Context, now time.Time) (int, error) {
+	t.purging.Lock()
+	defer t.purging.Unlock()
 	gone := t.memory.purge(now)
-	var from []byte
-	for {
+	from := t.purged
+	for range purgePages {
 		var expired [][]byte
 		err := t.view(ctx, "purge", func(tx *bbolt.Tx) error {
 			cursor := tx.Bucket(rowsBucket).Cursor()
@@ -231,10 +237,11 @@ func (t *Table) Purge(ctx context.Context, now time.Time) (int, error) {
 				return gone, err
 			}
 		}
-		if from == nil {
-			return gone, nil
+		if t.purged = from; from == nil {
+			break
 		}
 	}
+	return gone, nil
 }
 
 // purgeKeys deletes those of the rows that are still past their time.

@@ -32,6 +32,9 @@ var _ engine.Table = (*Table)(nil)
 
 // Table is an engine.Table in one file.
 type Table struct {
+	purging sync.Mutex
+	purged  []byte // the key of a row where the next Purge begins
+
 	db     *bbolt.DB
 	memory memory
 	feeds  feeds

@@ -109,6 +109,32 @@ func TestPurge(t *testing.T) {
 	}
 }
 
+// A purge looks at a bounded number of rows, and the next goes on from there, round and round.
+func TestPurgeGoesOn(t *testing.T) {
+	table := open(t, t.TempDir())
+	now := time.Unix(1_790_000_000, 0)
+	put := func(sk string, expires time.Time) {
+		if _, err := table.Put(t.Context(), engine.Row{PK: "T#1", SK: sk, Expires: expires}, engine.Always); err != nil {
+			t.Error(err)
+		}
+	}
+	var writers sync.WaitGroup // they share syncs
+	for i := range 10_000 {
+		writers.Go(func() { put(fmt.Sprint("a", i), now.Add(time.Hour)) })
+	}
+	writers.Wait()
+	put("b", now)
+	for i, want := range []int{0, 1, 0} {
+		if n, err := table.Purge(t.Context(), now); n != want || err != nil {
+			t.Errorf("purge %d: %d rows (%v), want %d", i, n, err, want)
+		}
+	}
+	put("a", now) // before all others
+	if n, err := table.Purge(t.Context(), now); n != 1 || err != nil {
+		t.Errorf("in another round: %d rows (%v), want 1", n, err)
+	}
+}
+
 func TestRefused(t *testing.T) {
 	table := open(t, t.TempDir())
 	for what, a := range map[string]engine.Append{

@@ -3,14 +3,17 @@ package session
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/protocol"
 )
 
 // Cut closes a connection for good: its socket, after one try at a last frame (nil is none), and then its row. Where the socket cannot
-// be closed for now, nothing is sent on it any more and Sweep tries again; only when not even that could be written is it an error.
+// be closed for now, nothing is sent on it any more and the sweep tries again (Overdue); only when not even that could be written is it
+// an error.
 func (s *Sessions) Cut(ctx context.Context, ws, connID string, code int, reason string, last []byte) error {
 	// This has to be done also, and above all, when the time of whoever found the connection wanting is over.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*s.c.Limits.PostTimeout)
@@ -24,8 +27,11 @@ func (s *Sessions) Cut(ctx context.Context, ws, connID string, code int, reason 
 	delete(s.said, connID)
 	s.mu.Unlock()
 	conn, ok, err := s.get(ctx, ws, connID)
-	if err != nil || !ok {
+	if err != nil {
 		return err
+	}
+	if !ok { // gone meanwhile, or past its time, when it takes no frames either
+		return s.Forget(ctx, ws, connID)
 	}
 	err = s.update(ctx, &conn, func(conn *Connection) bool {
 		conn.Sub, conn.Closing, conn.due = nil, true, s.c.Now()
@@ -43,14 +49,21 @@ func (s *Sessions) CutBehind(ctx context.Context, ws, connID string) error {
 	return s.Cut(ctx, ws, connID, closePolicy, "too far behind", last)
 }
 
-// close closes a socket; one that is gone is closed.
+// close closes a socket; one that is gone is closed. What is refused at once is tried three times: until a socket is closed, processes that
+// know it go on taking its writes for a while (saidFor).
 func (s *Sessions) close(ctx context.Context, connID string, code int, reason string, last []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, s.c.Limits.PostTimeout)
 	defer cancel()
-	if err := s.c.Push.Close(ctx, connID, code, reason, last); err != nil && !errors.Is(err, ErrGone) {
-		return err
+	for wait := 100 * time.Millisecond; ; wait *= 3 {
+		err := s.c.Push.Close(ctx, connID, code, reason, last)
+		if err == nil || errors.Is(err, ErrGone) {
+			return nil
+		}
+		if wait > 300*time.Millisecond || !sleep(ctx, wait) {
+			return err
+		}
+		last = nil
 	}
-	return nil
 }
 
 // CloseCredential closes the sockets that came by a credential which was taken back.
@@ -68,12 +81,11 @@ func (s *Sessions) closeAll(ctx context.Context, ws string, which func(Connectio
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, c := range list {
-		if which(c) {
-			errs = append(errs, s.Cut(ctx, ws, c.ID, closePolicy, "access was taken back", nil))
-		}
-	}
+	list = slices.DeleteFunc(list, func(c Connection) bool { return !which(c) })
+	errs := make([]error, len(list))
+	beside(len(list), pushes, func(i int) {
+		errs[i] = s.Cut(ctx, ws, list[i].ID, closePolicy, "access was taken back", nil)
+	})
 	return errors.Join(errs...)
 }
 

@@ -72,6 +72,36 @@ func TestWhatCannotBeClosed(t *testing.T) {
 	}
 }
 
+// A close that is refused for the moment is tried again at once. A socket that cannot be closed at all goes on writing no longer than a
+// process takes it for granted that its credential stands.
+func TestWhatCannotBeClosedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := context.Background()
+		w := newWorld(t)
+		a, b := w.connect(w.scout).hello(""), w.connect(w.ledger).hello("")
+		tries := 0
+		w.push.onClose = func(string) error {
+			if tries++; tries < 3 {
+				return session.ErrThrottled
+			}
+			return nil
+		}
+		if err := w.sessions.CloseCredential(ctx, w.ws, w.scout.Credential); err != nil || w.push.code(a.id) != 1008 || a.state().ID != "" {
+			t.Errorf("%v, closed with %d after %d tries", err, w.push.code(a.id), tries)
+		}
+		w.push.onClose = func(string) error { return errUnknown }
+		other := session.New(w.config) // another process takes the credential back
+		if err := other.CloseCredential(ctx, w.ws, w.ledger.Credential); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(15 * time.Second)
+		post := `{"frame":"event","event":{"type":"message.post","space_id":"` + w.room + `","text":"x","idempotency_key":"k"}}`
+		if reply := b.frame(post); reply.Close != 1008 || reply.Frame != nil {
+			t.Errorf("fifteen seconds later a frame is answered %+v", reply)
+		}
+	})
+}
+
 // lateDue tells of what was due a while ago.
 type lateDue struct {
 	engine.Rows

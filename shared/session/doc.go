@@ -28,5 +28,5 @@
 // # Closing
 //
 // A push whose outcome is unknown, and a consumer that is too slow, end in Cut: the socket first and then the row. If the socket cannot
-// be closed, the row says so and gets nothing more, and Sweep tries again. A client that was cut resumes by since.
+// be closed, the row says so and gets nothing more, and the sweep tries again (Overdue). A client that was cut resumes by since.
 package session

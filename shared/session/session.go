@@ -152,8 +152,10 @@ func (s *Sessions) Forget(ctx context.Context, ws, connID string) error {
 }
 
 // saidFor is how long it is taken for granted that a connection said hello and was not taken back: this process reads its row for a
-// write or a ping no oftener, and a socket that is closed takes no more writes anyway.
-const saidFor = time.Minute
+// write no oftener. A socket that is closed takes no more writes anyway, so this is how long one may go on writing that could not be closed
+// when its credential was taken back. To read the row for each write would be a read unit more for the three of a message; this way it is
+// four a minute at most.
+const saidFor = 15 * time.Second
 
 // saidHello says whether a connection is known to have said hello.
 func (s *Sessions) saidHello(connID string) bool {
