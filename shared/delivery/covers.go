@@ -102,10 +102,10 @@ func Quiet(s *workspace.State, r Recipient, since int64) bool {
 	return true
 }
 
-// Always says whether the event is one that a harness is sent whatever its rooms, by the state as of the event: a run may be
-// forgotten by the time that it is replayed.
+// Always says whether the event is one that a harness (At the head) is sent whatever its rooms, by the state as of the event: a run may
+// be forgotten by the time that it is replayed.
 func Always(s *workspace.State, e protocol.Event, r Recipient) bool {
-	return r.Kind == protocol.KindHarness && !hidden(s, e, r) && always(s, e, r)
+	return r.Kind == protocol.KindHarness && (r.SpeaksAgents || !slices.Contains(agentEvents, e.Type)) && always(s, e, r)
 }
 
 // hidden says whether the event is of a type that a harness is never sent until it declares agents.

@@ -1,0 +1,345 @@
+package fanout_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/chipschat/chips-aws/shared/protocol"
+	"github.com/chipschat/chips-aws/shared/workspace"
+)
+
+// life is who and what there is in a workspace, each in the order of the log, and what of it happens next. It knows of the rules as little
+// as a client: what is refused is no matter.
+type life struct {
+	ws string
+	// runs are those that go, and paused those that were paused.
+	people, harnesses, agents, rooms, runs, paused, said []string
+	// harnessOf is the harness of an agent, of a run, and of a room that a harness opened; roomOf where an agent was put last, and a message said.
+	harnessOf, roomOf map[string]string
+	n                 int
+}
+
+// saw notes what an event makes.
+func (l *life) saw(e protocol.Event) {
+	switch d := e.Data.(type) {
+	case *protocol.PersonAdded:
+		l.people = append(l.people, d.PersonID)
+	case *protocol.HarnessAdded:
+		l.harnesses = append(l.harnesses, d.HarnessID)
+	case *protocol.AgentRegistered:
+		l.agents = append(l.agents, d.AgentID)
+		l.harnessOf[d.AgentID] = d.HarnessID
+	case *protocol.AgentAttached:
+		l.roomOf[d.AgentID] = e.SpaceID
+	case *protocol.SpaceOpened:
+		l.rooms = append(l.rooms, e.SpaceID)
+		if d.Key != "" {
+			l.harnessOf[e.SpaceID] = e.Actor.HarnessID
+		}
+	case *protocol.RunStarted:
+		l.runs = append(l.runs, e.RunID)
+		l.harnessOf[e.RunID] = e.Actor.HarnessID
+	case *protocol.RunPaused:
+		l.paused = append(l.paused, e.RunID)
+	case *protocol.RunCompleted, *protocol.RunFailed, *protocol.RunCancelled, *protocol.RunCancel:
+		l.runs = slices.DeleteFunc(l.runs, func(id string) bool { return id == e.RunID })
+	case *protocol.MessagePost:
+		l.said = append(l.said, protocol.MessageID(e.ID))
+		l.roomOf[protocol.MessageID(e.ID)] = e.SpaceID
+	}
+}
+
+// dice draws for one act.
+type dice struct{ *rand.Rand }
+
+func (d dice) one(list ...string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[d.IntN(len(list))]
+}
+
+// late is mostly one of the newest.
+func (d dice) late(list []string) string {
+	if d.IntN(4) > 0 {
+		list = list[max(0, len(list)-6):]
+	}
+	return d.one(list...)
+}
+
+// early is mostly one of the oldest: those of whom most is told.
+func (d dice) early(list []string) string {
+	if d.IntN(6) > 0 {
+		list = list[:min(len(list), 3)]
+	}
+	return d.one(list...)
+}
+
+func (l *life) person(id string) workspace.Caller {
+	return workspace.Caller{Workspace: l.ws, Kind: protocol.KindPerson, ID: id, Credential: "key_" + id}
+}
+
+func (l *life) harness(id string) workspace.Caller {
+	return workspace.Caller{Workspace: l.ws, Kind: protocol.KindHarness, ID: id, Credential: "tok_" + id}
+}
+
+func (l *life) owner() workspace.Caller { return l.person(l.people[0]) }
+
+func (l *life) somebody(d dice) workspace.Caller { return l.person(d.early(l.people)) }
+
+// name is a new name, now and then one that is hard.
+func (l *life) name(d dice, what string) *string {
+	l.n++
+	name := fmt.Sprint(what, " ", l.n, d.one("", "", " \"x\"", " é", " (a, b)"))
+	return &name
+}
+
+// speaks is a draft by a harness as one of its agents, or by a person.
+func (l *life) speaks(d dice, data protocol.Data) workspace.Command {
+	if d.IntN(2) == 0 {
+		return command(l.somebody(d), workspace.DraftIn(d.early(l.rooms), data))
+	}
+	agent := d.early(l.agents)
+	draft := workspace.DraftIn(d.one(l.roomOf[agent], l.roomOf[agent], l.roomOf[agent], d.early(l.rooms)), data)
+	draft.Actor = protocol.Actor{Kind: protocol.KindAgent, ID: agent}
+	c := command(l.harness(l.harnessOf[agent]), draft)
+	if run := d.late(l.runs); run != "" && d.IntN(4) == 0 {
+		return l.onRun(run, data)
+	}
+	return c
+}
+
+func (l *life) onRun(run string, data protocol.Data) workspace.Command {
+	draft := workspace.Draft(data)
+	draft.RunID = run
+	return command(l.harness(l.harnessOf[run]), draft)
+}
+
+// about is a draft about a message, mostly by who said it.
+func (l *life) about(d dice, data func(message string) protocol.Data) workspace.Command {
+	message := d.late(l.said)
+	if message == "" {
+		return workspace.Command{}
+	}
+	c := l.speaks(d, data(message))
+	c.Draft.SpaceID = d.one("", l.roomOf[message], l.roomOf[message], c.Draft.SpaceID)
+	if d.IntN(3) > 0 {
+		c.Draft.Actor = protocol.Actor{}
+	}
+	return c
+}
+
+func command(by workspace.Caller, draft protocol.Event) workspace.Command {
+	return workspace.Command{By: by, Draft: draft, Operation: true}
+}
+
+// act makes a command of a type; its zero one is nothing just now.
+type act struct {
+	// weight is how often it is tried beside the others.
+	weight int
+	make   func(l *life, d dice) workspace.Command
+}
+
+// acts make every type of event that is asked for. A new type gets an act here, or its name in made.
+var acts = map[string]act{
+	"workspace.renamed": {1, func(l *life, d dice) workspace.Command {
+		return command(l.owner(), workspace.Draft(&workspace.NameDraft{Name: *l.name(d, "Northwind")}))
+	}},
+	"policy.cap_set": {1, func(l *life, d dice) workspace.Command {
+		n := d.IntN(4)
+		return command(l.owner(), workspace.Draft(&workspace.CapDraft{MaxAutonomy: &n}))
+	}},
+	"exchange.settings_set": {1, func(l *life, d dice) workspace.Command {
+		circles := d.IntN(2) == 0
+		return command(l.owner(), workspace.Draft(&workspace.ExchangeDraft{Circles: &circles}))
+	}},
+	"person.added": {1, func(l *life, d dice) workspace.Command {
+		role := protocol.Role(d.one("member", "guest", "admin"))
+		return command(l.owner(), workspace.Draft(&workspace.PersonDraft{Name: l.name(d, "Mel"), Role: &role}))
+	}},
+	"person.updated": {6, func(l *life, d dice) workspace.Command {
+		draft := &workspace.PersonDraft{PersonID: d.early(l.people)}
+		switch d.IntN(4) {
+		case 0, 1:
+			draft.Name = l.name(d, "Priya")
+		case 2:
+			zone := d.one("Asia/Kolkata", "America/Los_Angeles", "Europe/Berlin")
+			draft.TimeZone = &zone
+		case 3:
+			if role := protocol.Role(d.one("member", "guest")); draft.PersonID != l.people[0] {
+				draft.Role = &role
+			}
+		}
+		return command(l.owner(), workspace.Draft(draft))
+	}},
+	"person.removed": {1, func(l *life, d dice) workspace.Command {
+		return command(l.owner(), workspace.Draft(&protocol.PersonRemoved{PersonID: d.late(l.people[1:])}))
+	}},
+	"harness.added": {1, func(l *life, d dice) workspace.Command {
+		capabilities := [][]string{{}, {"agents"}}[d.IntN(2)]
+		return command(l.somebody(d), workspace.Draft(&workspace.HarnessDraft{DisplayName: l.name(d, "Far"), Capabilities: &capabilities}))
+	}},
+	"harness.updated": {2, func(l *life, d dice) workspace.Command {
+		draft := &workspace.HarnessDraft{HarnessID: d.early(l.harnesses)}
+		if d.IntN(3) == 0 {
+			capabilities := [][]string{{}, {"agents"}, {"agents", "new_spaces"}}[d.IntN(3)]
+			draft.Capabilities = &capabilities
+		} else {
+			draft.DisplayName = l.name(d, "Scout")
+		}
+		return command(l.owner(), workspace.Draft(draft))
+	}},
+	"harness.removed": {1, func(l *life, d dice) workspace.Command {
+		return command(l.owner(), workspace.Draft(&protocol.HarnessRemoved{HarnessID: d.late(l.harnesses)}))
+	}},
+	"harness.status_set": {1, func(l *life, d dice) workspace.Command {
+		h := d.early(l.harnesses)
+		return command(l.harness(h), workspace.Draft(&protocol.HarnessStatusSet{HarnessID: h, Status: d.one("ok", "trouble"), Message: "So so"}))
+	}},
+	"harness.policy_set": {1, func(l *life, d dice) workspace.Command {
+		h := d.early(l.harnesses)
+		return command(l.owner(), workspace.Draft(&protocol.HarnessPolicySet{HarnessID: h, Policy: protocol.Policy{Autonomy: d.IntN(4), Rules: []protocol.Rule{}}}))
+	}},
+	"harness.budget_set": {1, func(l *life, d dice) workspace.Command {
+		limit := float64(d.IntN(100))
+		return command(l.owner(), workspace.Draft(&protocol.HarnessBudgetSet{HarnessID: d.early(l.harnesses), LimitUSD: &limit}))
+	}},
+	"agent.registered": {2, func(l *life, d dice) workspace.Command {
+		h := d.early(l.harnesses)
+		return command(l.harness(h), workspace.Draft(&workspace.AgentDraft{HarnessID: h, Key: d.one("a", "b", "c"), Name: l.name(d, "Agent")}))
+	}},
+	"agent.updated": {2, func(l *life, d dice) workspace.Command {
+		agent := d.early(l.agents)
+		draft := &workspace.AgentDraft{AgentID: agent, HarnessID: l.harnessOf[agent], Name: l.name(d, "Renamed")}
+		return command(l.owner(), workspace.Draft(draft))
+	}},
+	"space.opened": {2, func(l *life, d dice) workspace.Command {
+		if d.IntN(3) == 0 {
+			return command(l.harness(d.early(l.harnesses)), workspace.Draft(&protocol.SpaceOpened{Title: "Its own", Key: d.one("r1", "r2", "r3")}))
+		}
+		opened := &protocol.SpaceOpened{Title: *l.name(d, "Room"), ParticipantIDs: []string{}}
+		for range d.IntN(3) {
+			opened.ParticipantIDs = append(opened.ParticipantIDs, d.one(slices.Concat(l.people, l.agents)...))
+		}
+		return command(l.somebody(d), workspace.Draft(opened))
+	}},
+	"space.renamed": {2, func(l *life, d dice) workspace.Command {
+		return command(l.somebody(d), workspace.DraftIn(d.early(l.rooms), &protocol.SpaceRenamed{Title: *l.name(d, "Room")}))
+	}},
+	"space.archived": {2, func(l *life, d dice) workspace.Command {
+		return command(l.owner(), workspace.DraftIn(d.one(l.rooms...), &protocol.SpaceArchived{}))
+	}},
+	"space.unarchived": {5, func(l *life, d dice) workspace.Command {
+		return command(l.owner(), workspace.DraftIn(d.early(l.rooms), &protocol.SpaceUnarchived{}))
+	}},
+	"space.closed": {1, func(l *life, d dice) workspace.Command {
+		var opened []string
+		for _, room := range l.rooms {
+			if l.harnessOf[room] != "" {
+				opened = append(opened, room)
+			}
+		}
+		if len(opened) == 0 {
+			return workspace.Command{}
+		}
+		room := d.one(opened...)
+		return command(l.harness(l.harnessOf[room]), workspace.DraftIn(room, &protocol.SpaceClosed{}))
+	}},
+	"space.deleted": {1, func(l *life, d dice) workspace.Command {
+		return command(l.owner(), workspace.DraftIn(d.one(l.rooms[3:]...), &protocol.SpaceDeleted{DeleteAgents: d.IntN(3) == 0}))
+	}},
+	"member.added": {6, func(l *life, d dice) workspace.Command {
+		who := d.one(d.early(l.people), d.early(l.agents), d.early(l.agents), d.early(l.harnesses))
+		return command(l.owner(), workspace.DraftIn(d.early(l.rooms), &protocol.MemberAdded{ParticipantID: who}))
+	}},
+	"member.removed": {3, func(l *life, d dice) workspace.Command {
+		who := d.one(d.early(l.people), d.early(l.agents))
+		if who == l.people[0] {
+			return workspace.Command{}
+		}
+		return command(l.owner(), workspace.DraftIn(d.early(l.rooms), &protocol.MemberRemoved{ParticipantID: who}))
+	}},
+	"agent.moved": {6, func(l *life, d dice) workspace.Command {
+		return command(l.owner(), workspace.Draft(&protocol.AgentMoved{AgentID: d.early(l.agents), ToSpaceID: d.early(l.rooms)}))
+	}},
+	"message.post": {50, func(l *life, d dice) workspace.Command {
+		text := d.one("", "@Scout ", "@Ledger ", "@Scout @Ledger ") + strings.Repeat(d.one("a", "é", "\"", "😀 "), d.IntN(60)+1)
+		post := &protocol.MessagePost{Text: text}
+		if d.IntN(4) == 0 {
+			post.ReplyTo = d.late(l.said)
+		}
+		switch d.IntN(6) {
+		case 0:
+			post.To.All = true
+		case 1:
+			post.To.IDs = []string{d.early(l.agents)}
+		}
+		return l.speaks(d, post)
+	}},
+	"message.edited": {12, func(l *life, d dice) workspace.Command {
+		return l.about(d, func(message string) protocol.Data {
+			return &protocol.MessageEdited{MessageID: message, Text: strings.Repeat(d.one("b", "ü"), 1+d.IntN(80))}
+		})
+	}},
+	"message.deleted": {5, func(l *life, d dice) workspace.Command {
+		return l.about(d, func(message string) protocol.Data { return &protocol.MessageDeleted{MessageID: message} })
+	}},
+	"reaction.set": {3, func(l *life, d dice) workspace.Command {
+		return l.about(d, func(message string) protocol.Data {
+			return &protocol.ReactionSet{MessageID: message, Emoji: d.one("👍", "❤️"), On: d.IntN(3) > 0}
+		})
+	}},
+	"pin.set": {2, func(l *life, d dice) workspace.Command {
+		c := l.about(d, func(message string) protocol.Data { return &protocol.PinSet{MessageID: message, On: d.IntN(3) > 0} })
+		c.By = l.owner()
+		return c
+	}},
+	"run.started": {9, func(l *life, d dice) workspace.Command {
+		l.n++
+		c := l.speaks(d, &protocol.RunStarted{Title: "A run"})
+		for c.By.Kind != protocol.KindHarness {
+			c = l.speaks(d, c.Draft.Data)
+		}
+		if parent := c.Draft.RunID; parent != "" {
+			c.Draft.Data = &protocol.RunStarted{ParentRunID: parent}
+		}
+		c.Draft.RunID = protocol.NewID(protocol.PrefixRun, time.Unix(1_700_000_000, 0), [10]byte{1, byte(l.n >> 8), byte(l.n)})
+		return c
+	}},
+	"run.paused": onRun(3, &protocol.RunPaused{}),
+	"run.resumed": {2, func(l *life, d dice) workspace.Command {
+		if len(l.paused) == 0 {
+			return workspace.Command{}
+		}
+		return l.onRun(d.late(l.paused), &protocol.RunResumed{})
+	}},
+	"run.completed": onRun(2, &protocol.RunCompleted{Summary: "Done"}),
+	"run.failed":    onRun(1, &protocol.RunFailed{Error: "No"}),
+	"run.cancelled": onRun(1, &protocol.RunCancelled{}),
+	"step.started":  onRun(3, &protocol.StepStarted{StepID: "stp_1", Title: "Looking"}),
+	"step.log":      onRun(3, &protocol.StepLog{StepID: "stp_1", Status: "done", Summary: "Looked"}),
+	"run.cancel": {1, func(l *life, d dice) workspace.Command {
+		draft := workspace.Draft(&protocol.RunCancel{})
+		draft.RunID = d.late(l.runs)
+		return command(l.somebody(d), draft)
+	}},
+}
+
+func onRun(weight int, data protocol.Data) act {
+	return act{weight, func(l *life, d dice) workspace.Command {
+		run := d.late(l.runs)
+		if run == "" {
+			return workspace.Command{}
+		}
+		return l.onRun(run, data)
+	}}
+}
+
+// made are the types that come of other acts, and those that are made at delivery and are in no log.
+var made = map[string]string{
+	"workspace.opened": "how each life begins", "agent.attached": "member.added", "agent.released": "member.removed",
+	"hello": "", "message.new": "", "message.overheard": "",
+}
