@@ -8,6 +8,8 @@ import (
 
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/fanout"
+	"github.com/chipschat/chips-aws/shared/protocol"
+	"github.com/chipschat/chips-aws/shared/workspace"
 )
 
 // Context is read for whom it is for, once for a room, and for nobody else.
@@ -30,8 +32,16 @@ func TestContextIsReadOnceForARoom(t *testing.T) {
 		h.say(h.priya, "for Arjun")
 		h.ring()
 	}
+	for range 3 { // what was said is edited, over and over
+		said := h.say(h.priya, "for Arjun, edited").Events[0]
+		for _, text := range []string{"two", "three"} {
+			h.do(h.priya, workspace.Draft(&protocol.MessageEdited{MessageID: protocol.MessageID(said.ID), Text: text}))
+		}
+		h.say(h.arjun, "@Scout?")
+		h.ring()
+	}
 	if reads.n != 1 {
-		t.Errorf("%d reads of a room for ten messages, want 1", reads.n)
+		t.Errorf("%d reads of a room for sixteen messages, want 1", reads.n)
 	}
 	reads.err = errors.New("the table is away")
 	h.fanout = fanout.New(fanout.Config{Log: reads, Connections: h.sessions, Rows: h.rows, Push: h, Now: time.Now, Logger: quiet})
@@ -52,6 +62,11 @@ type readsOf struct {
 	fanout.Log
 	n   int
 	err error
+}
+
+func (r *readsOf) EventAt(ctx context.Context, ws string, seq int64) (protocol.Event, error) {
+	r.n++
+	return r.Log.EventAt(ctx, ws, seq)
 }
 
 func (r *readsOf) RoomCommits(ctx context.Context, ws, space string, line int64, limit int) ([]engine.Commit, error) {
