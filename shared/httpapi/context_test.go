@@ -100,6 +100,56 @@ func TestReadContext(t *testing.T) {
 	}
 }
 
+// Words read as they read now, whatever came after the page that is asked for; what was deleted is gone and takes no place.
+// covers: CTX-13, CTX-14, CTX-22
+func TestReadContextAsItReadsNow(t *testing.T) {
+	w := newWorld(t)
+	write := func(by client, typ string, fields J) J {
+		t.Helper()
+		fields["type"], fields["idempotency_key"] = typ, fmt.Sprint("mark-", keys.Add(1))
+		return by.must("POST", "/v1/events", fields)
+	}
+	ids := map[int64]string{}
+	var seqs []int64
+	for i := range 20 {
+		seqs = append(seqs, w.say(w.priya.client, w.room, fmt.Sprint("line ", i)))
+	}
+	own := w.say(w.scout.client, w.room, "Scout's")
+	for _, e := range w.log(w.arjun.client, "&space_id="+w.room) {
+		ids[num(e, "seq")] = "msg_" + str(e, "id")[len("evt_"):]
+	}
+	page := func(by agentHarness, before int64) ([]string, J) {
+		t.Helper()
+		j := by.must("GET", fmt.Sprintf("/v1/spaces/%s/context?limit=3&before=%d", w.room, before), nil)
+		return lines(j), j
+	}
+	write(w.priya.client, "message.edited", J{"message_id": ids[seqs[2]], "text": "line 2, once"})
+	write(w.priya.client, "message.edited", J{"message_id": ids[seqs[2]], "text": "line 2, twice"})
+	write(w.priya.client, "message.deleted", J{"message_id": ids[seqs[3]]})
+	write(w.scout.client, "message.edited", J{"message_id": ids[own], "text": "Scout's, edited"})
+	write(w.scout.client, "reaction.set", J{"message_id": ids[seqs[1]], "emoji": "❤️", "on": true})
+	write(w.arjun.client, "pin.set", J{"message_id": ids[seqs[1]], "on": true})
+	if got, j := page(w.scout, seqs[5]); !slices.Equal(got, []string{"line 1", "line 2, twice", "line 4"}) || num(j, "before") != seqs[1] || j["truncated"] != true {
+		t.Errorf("a page of long ago: %v", j)
+	}
+	if got, _ := page(w.ledger, 1<<40); !slices.Equal(got, []string{"line 18", "line 19", "Scout's, edited"}) {
+		t.Errorf("the newest: %v", got)
+	}
+	// What was logged stays as it was (contract U-85).
+	for _, e := range w.log(w.arjun.client, "&space_id="+w.room) {
+		if num(e, "seq") == seqs[3] && str(e, "text") != "line 3" {
+			t.Errorf("the log says %v", e)
+		}
+	}
+	for typ, fields := range map[string]J{
+		"message.edited": {"message_id": ids[seqs[0]], "text": "not mine"}, "message.deleted": {"message_id": ids[seqs[0]]},
+	} {
+		fields["type"], fields["idempotency_key"] = typ, typ
+		w.arjun.refused(403, "forbidden", "POST", "/v1/events", fields)
+	}
+	w.priya.refused(404, "not_found", "POST", "/v1/events", J{"type": "message.edited", "idempotency_key": "gone", "message_id": ids[seqs[3]], "text": "back"})
+}
+
 // An answer stays below what a Lambda may say, and is read on from.
 func TestReadContextByBytes(t *testing.T) {
 	w := newWorld(t)
