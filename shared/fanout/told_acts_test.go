@@ -19,7 +19,9 @@ type life struct {
 	people, harnesses, agents, rooms, runs, paused, said []string
 	// harnessOf is the harness of an agent, of a run, and of a room that a harness opened; roomOf where an agent was put last, and a message said.
 	harnessOf, roomOf map[string]string
-	n                 int
+	// authors are who said each message.
+	authors map[string]workspace.Caller
+	n       int
 }
 
 // saw notes what an event makes.
@@ -49,6 +51,10 @@ func (l *life) saw(e protocol.Event) {
 	case *protocol.MessagePost:
 		l.said = append(l.said, protocol.MessageID(e.ID))
 		l.roomOf[protocol.MessageID(e.ID)] = e.SpaceID
+		l.authors[protocol.MessageID(e.ID)] = l.person(e.Actor.ID)
+		if h := l.harnessOf[e.Actor.ID]; h != "" {
+			l.authors[protocol.MessageID(e.ID)] = l.harness(h)
+		}
 	}
 }
 
@@ -127,7 +133,7 @@ func (l *life) about(d dice, data func(message string) protocol.Data) workspace.
 	c := l.speaks(d, data(message))
 	c.Draft.SpaceID = d.one("", l.roomOf[message], l.roomOf[message], c.Draft.SpaceID)
 	if d.IntN(3) > 0 {
-		c.Draft.Actor = protocol.Actor{}
+		c.By, c.Draft.Actor, c.Draft.RunID = l.authors[message], protocol.Actor{}, ""
 	}
 	return c
 }
@@ -184,8 +190,8 @@ var acts = map[string]act{
 	}},
 	"harness.updated": {2, func(l *life, d dice) workspace.Command {
 		draft := &workspace.HarnessDraft{HarnessID: d.early(l.harnesses)}
-		if d.IntN(3) == 0 {
-			capabilities := [][]string{{}, {"agents"}, {"agents", "new_spaces"}}[d.IntN(3)]
+		if d.IntN(2) == 0 {
+			capabilities := [][]string{{}, {"agents"}, {"agents", "forks", "new_agents"}, {"agents", "forks", "new_agents"}}[d.IntN(4)]
 			draft.Capabilities = &capabilities
 		} else {
 			draft.DisplayName = l.name(d, "Scout")
@@ -265,7 +271,16 @@ var acts = map[string]act{
 	"agent.moved": {6, func(l *life, d dice) workspace.Command {
 		return command(l.owner(), workspace.Draft(&protocol.AgentMoved{AgentID: d.early(l.agents), ToSpaceID: d.early(l.rooms)}))
 	}},
+	"agent.fork": {3, func(l *life, d dice) workspace.Command {
+		return command(l.owner(), workspace.DraftIn(d.early(l.rooms), &protocol.AgentFork{AgentID: d.early(l.agents)}))
+	}},
+	"agent.asked": {3, func(l *life, d dice) workspace.Command {
+		return command(l.owner(), workspace.DraftIn(d.early(l.rooms), &protocol.AgentAsked{HarnessID: d.early(l.harnesses)}))
+	}},
 	"message.post": {50, func(l *life, d dice) workspace.Command {
+		if d.IntN(12) == 0 {
+			return l.speaks(d, &protocol.MessagePost{Text: "NO_REPLY"})
+		}
 		text := d.one("", "@Scout ", "@Ledger ", "@Scout @Ledger ") + strings.Repeat(d.one("a", "é", "\"", "😀 "), d.IntN(60)+1)
 		post := &protocol.MessagePost{Text: text}
 		if d.IntN(4) == 0 {
@@ -340,6 +355,9 @@ func onRun(weight int, data protocol.Data) act {
 
 // made are the types that come of other acts, and those that are made at delivery and are in no log.
 var made = map[string]string{
-	"workspace.opened": "how each life begins", "agent.attached": "member.added", "agent.released": "member.removed",
+	"workspace.opened": "how each life begins", "agent.attached": "member.added", "agent.released": "member.removed", "room.line": waits,
 	"hello": "", "message.new": "", "message.overheard": "",
 }
+
+// coming are types that the rules do not make yet. One that comes to be is an act, or made.
+var coming = []string{"space.lead_set", "membership.replaced", "message.held", "turn.passed"}

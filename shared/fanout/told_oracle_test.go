@@ -93,7 +93,9 @@ func (o *oracle) toldFrom(c told, since, head int64) ([]sent, error) {
 type audience struct{ in, always bool }
 
 // agentTypes are what a harness without agents is never sent (AGT-17).
-var agentTypes = []string{"agent.registered", "agent.updated", "agent.attached", "agent.released"}
+var agentTypes = []string{
+	"agent.registered", "agent.updated", "agent.attached", "agent.released", "membership.replaced", "agent.fork", "agent.asked", "message.held",
+}
 
 func hidden(s *workspace.State, e protocol.Event, c workspace.Caller) bool {
 	h := s.Harnesses[c.ID]
@@ -129,6 +131,10 @@ func of(s *workspace.State, e protocol.Event, c workspace.Caller) audience {
 		a.always = mine(d.AgentID)
 	case *protocol.AgentReleased:
 		a.always = mine(d.AgentID)
+	case *protocol.AgentFork:
+		a.always = d.HarnessID == c.ID
+	case *protocol.AgentAsked:
+		a.always = d.HarnessID == c.ID
 	}
 	if e.SpaceID != "" {
 		room := s.Rooms[e.SpaceID]
