@@ -165,6 +165,8 @@ func coversBare(s *workspace.State, e protocol.Event, r Recipient) bool {
 		return insider(s, r) || d.HarnessID == r.ID
 	case *protocol.MessageHeld:
 		return s.HarnessOf(d.AgentID) == r.ID
+	case *protocol.TurnPassed:
+		return s.HarnessOf(e.Actor.ID) == r.ID
 	case *protocol.AgentRegistered:
 		return d.HarnessID == r.ID || told(s, r, d.AgentID)
 	case *protocol.AgentUpdated:

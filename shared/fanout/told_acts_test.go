@@ -226,6 +226,14 @@ var acts = map[string]act{
 		if d.IntN(3) == 0 {
 			return command(l.harness(d.early(l.harnesses)), workspace.Draft(&protocol.SpaceOpened{Title: "Its own", Key: d.one("r1", "r2", "r3")}))
 		}
+		switch d.IntN(4) {
+		case 0:
+			return command(l.somebody(d), workspace.Draft(&workspace.AskDraft{HarnessID: d.early(l.harnesses), Title: "Asked", Text: "For you"}))
+		case 1:
+			agent := d.early(l.agents)
+			draft := workspace.Draft(&protocol.SpaceOpened{Title: "Handed", AgentIDs: []string{agent}, Brief: &protocol.Brief{Text: "Your work"}})
+			return command(l.harness(l.harnessOf[agent]), draft)
+		}
 		opened := &protocol.SpaceOpened{Title: *l.name(d, "Room"), ParticipantIDs: []string{}}
 		for range d.IntN(3) {
 			opened.ParticipantIDs = append(opened.ParticipantIDs, d.one(slices.Concat(l.people, l.agents)...))
@@ -234,6 +242,13 @@ var acts = map[string]act{
 	}},
 	"space.renamed": {2, func(l *life, d dice) workspace.Command {
 		return command(l.somebody(d), workspace.DraftIn(d.early(l.rooms), &protocol.SpaceRenamed{Title: *l.name(d, "Room")}))
+	}},
+	"space.lead_set": {3, func(l *life, d dice) workspace.Command {
+		set := &protocol.SpaceLeadSet{}
+		if agent := d.early(l.agents); d.IntN(4) > 0 {
+			set.AgentID = &agent
+		}
+		return command(l.owner(), workspace.DraftIn(d.early(l.rooms), set))
 	}},
 	"space.archived": {2, func(l *life, d dice) workspace.Command {
 		return command(l.owner(), workspace.DraftIn(d.one(l.rooms...), &protocol.SpaceArchived{}))
@@ -277,9 +292,32 @@ var acts = map[string]act{
 	"agent.asked": {3, func(l *life, d dice) workspace.Command {
 		return command(l.owner(), workspace.DraftIn(d.early(l.rooms), &protocol.AgentAsked{HarnessID: d.early(l.harnesses)}))
 	}},
+	"membership.replaced": {4, func(l *life, d dice) workspace.Command {
+		agent := d.one(l.agents...)
+		h := l.harnessOf[agent]
+		var others []string
+		for _, id := range l.agents {
+			if l.harnessOf[id] == h && id != agent {
+				others = append(others, id)
+			}
+		}
+		replaced := d.one(append(others, h)...)
+		draft := workspace.DraftIn(d.one(l.roomOf[replaced], d.early(l.rooms)), &protocol.MembershipReplaced{Replaced: replaced, AgentID: agent})
+		return command(l.harness(h), draft)
+	}},
+	"agent.attached": {3, func(l *life, d dice) workspace.Command {
+		draft := &workspace.ClaimDraft{Key: d.one("a", "b", "c"), Name: l.name(d, "Claimer")}
+		return command(l.harness(d.early(l.harnesses)), workspace.DraftIn(d.late(l.rooms), draft))
+	}},
 	"message.post": {50, func(l *life, d dice) workspace.Command {
 		if d.IntN(12) == 0 {
 			return l.speaks(d, &protocol.MessagePost{Text: "NO_REPLY"})
+		}
+		if d.IntN(12) == 0 { // a free agent's words are held
+			agent := d.one(l.agents...)
+			draft := workspace.Draft(&protocol.MessagePost{Text: d.one("While free", "NO_REPLY")})
+			draft.Actor = protocol.Actor{Kind: protocol.KindAgent, ID: agent}
+			return command(l.harness(l.harnessOf[agent]), draft)
 		}
 		text := d.one("", "@Scout ", "@Ledger ", "@Scout @Ledger ") + strings.Repeat(d.one("a", "é", "\"", "😀 "), d.IntN(60)+1)
 		post := &protocol.MessagePost{Text: text}
@@ -355,9 +393,7 @@ func onRun(weight int, data protocol.Data) act {
 
 // made are the types that come of other acts, and those that are made at delivery and are in no log.
 var made = map[string]string{
-	"workspace.opened": "how each life begins", "agent.attached": "member.added", "agent.released": "member.removed", "room.line": waits,
+	"workspace.opened": "how each life begins", "agent.released": "member.removed", "room.line": waits,
+	"message.held": "message.post", "turn.passed": "message.post",
 	"hello": "", "message.new": "", "message.overheard": "",
 }
-
-// coming are types that the rules do not make yet. One that comes to be is an act, or made.
-var coming = []string{"space.lead_set", "membership.replaced", "message.held", "turn.passed"}

@@ -136,6 +136,9 @@ func of(s *workspace.State, e protocol.Event, c workspace.Caller) audience {
 	case *protocol.AgentAsked:
 		a.always = d.HarnessID == c.ID
 	}
+	if _, passed := e.Data.(*protocol.TurnPassed); passed && !mine(e.Actor.ID) {
+		return audience{}
+	}
 	if e.SpaceID != "" {
 		room := s.Rooms[e.SpaceID]
 		a.in = room != nil && !room.Deleted && slices.ContainsFunc(room.Members, mine)
@@ -175,6 +178,10 @@ func of(s *workspace.State, e protocol.Event, c workspace.Caller) audience {
 		about(d.AgentID)
 	case *protocol.AgentUpdated:
 		about(d.AgentID)
+	case *protocol.MessageHeld:
+		a.in = person == nil && mine(d.AgentID)
+	case *protocol.TurnPassed:
+		a.in = true
 	default: // of a run with no room
 		if e.RunID == "" {
 			panic(fmt.Sprintf("contract U-81 does not say who is sent a %s of no room", e.Type))
@@ -236,9 +243,18 @@ func (o *oracle) misread(e protocol.Event, c told) string {
 			return fmt.Sprintf("line %d reads %q, deleted %v; it was %q", line.Seq, *line.Text, gone[line.MessageID], whole)
 		}
 	}
+	saidBy := func(x protocol.Event) string { // whoever took the speaker's place by then
+		id := x.Actor.ID
+		for _, r := range o.log[x.Seq : e.Seq-1] {
+			if by, ok := r.Data.(*protocol.MembershipReplaced); ok && r.SpaceID == x.SpaceID && by.Replaced == id {
+				id = by.AgentID
+			}
+		}
+		return id
+	}
 	own := func(x protocol.Event) bool {
 		if len(d.For) > 0 {
-			return len(d.For) == 1 && (x.Actor.ID == d.For[0] || x.Actor.HarnessID == d.For[0]) // the harness itself: all that is its
+			return len(d.For) == 1 && (saidBy(x) == d.For[0] || x.Actor.HarnessID == d.For[0]) // the harness itself: all that is its
 		}
 		return x.Actor.ID == c.who.ID || x.Actor.HarnessID == c.who.ID
 	}

@@ -119,7 +119,7 @@ func (d *deciding) message(id string) (post protocol.Event, room *Room, run *Run
 	return post, room, run, nil
 }
 
-// ownMessage is the message a draft names, if the sender said it and may still speak as who said it in its room.
+// ownMessage is the message a draft names, if the sender said it and may still speak as who said it in its room, who is its actor.
 func (d *deciding) ownMessage(id string) (protocol.Event, *Room, *protocol.Error) {
 	post, room, run, err := d.message(id)
 	if err != nil {
@@ -136,8 +136,11 @@ func (d *deciding) ownMessage(id string) (protocol.Event, *Room, *protocol.Error
 	if actor := d.c.Draft.Actor; d.c.By.Kind == protocol.KindHarness && actor.ID != "" && actor.ID != d.c.By.ID && actor.ID != author {
 		return post, nil, forbidden("actor is not who said the message")
 	}
-	if a := d.s.Agents[author]; a != nil && a.Room != room.ID {
-		return post, nil, forbidden("the agent that said it is not in this room")
+	if a := d.s.Agents[author]; a != nil {
+		if a.Room != room.ID {
+			return post, nil, forbidden("the agent that said it is not in this room")
+		}
+		post.Actor = agentActor(a) // whoever took the speaker's place
 	}
 	if room.Archived {
 		return post, nil, closed()

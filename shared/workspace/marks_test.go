@@ -144,6 +144,19 @@ func TestWhichMessage(t *testing.T) {
 	f.refused(protocol.NotFound, f.arjun, edit(arjuns, "x").in(f.r))
 }
 
+// Whoever took the place of an agent in the room speaks for what that one said there.
+func TestWordsOfAReplacedAgent(t *testing.T) {
+	f := newFixture(t)
+	_, message := f.say(f.scout, post(f.r, "one"))
+	f.must(f.arjun, opIn(f.lone, &protocol.MemberRemoved{ParticipantID: f.s2}))
+	f.must(f.scout, opIn(f.r, &protocol.MembershipReplaced{Replaced: f.s1, AgentID: f.s2}))
+	if e := f.must(f.scout, edit(message, "two"))[0]; e.Actor.ID != f.s2 || e.Actor.HarnessID != f.scout.ID {
+		t.Errorf("edited by %+v", e.Actor)
+	}
+	f.refused(protocol.Forbidden, f.scout, edit(message, "three").as(f.s1))
+	f.must(f.scout, remove(message))
+}
+
 // A reaction is one of each person or agent and emoji, a pin one of the room; what is so already changes nothing (contract U-136).
 func TestSettings(t *testing.T) {
 	f := newFixture(t)
