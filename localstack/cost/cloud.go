@@ -19,6 +19,7 @@ import (
 	"github.com/chipschat/chips-aws/shared/auth"
 	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/dynamo/dynamotest"
+	"github.com/chipschat/chips-aws/shared/emf"
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/fanout"
 	"github.com/chipschat/chips-aws/shared/httpapi"
@@ -36,7 +37,8 @@ type cloud struct {
 	client      *dynamodb.Client
 	name        string
 	meter       *dynamo.Metered
-	table       *dynamo.Table
+	metrics     *emf.Meter
+	table       engine.Table
 	credentials *auth.Service
 	sessions    *session.Sessions
 	sweep       *sweep.Sweep
@@ -55,20 +57,22 @@ func newCloud(ctx context.Context) (*cloud, error) {
 		return nil, err
 	}
 	c.meter = dynamo.NewMetered(c.client)
-	c.table = dynamo.New(c.meter, c.name)
+	c.metrics = emf.New(&c.logged, "Chips/chips", time.Now)
+	c.table = c.metrics.Table(dynamo.New(c.meter, c.name))
+	push := c.metrics.Push(&c.pushed)
 	log := slog.New(slog.NewJSONHandler(&c.logged, nil))
 	c.credentials = auth.New(auth.Config{Rows: c.table, AdminToken: adminToken, PersonKeys: true, Now: time.Now, Log: log})
 	newEngine := func() *engine.Engine { return engine.New(c.table, engine.Options{Now: time.Now}) }
 	newSessions := func(g *engine.Engine) *session.Sessions {
 		return session.New(session.Config{
-			Engine: g, Rows: c.table, Push: &c.pushed, Replays: noReplays{}, Credentials: c.credentials,
+			Engine: g, Rows: c.table, Push: push, Replays: noReplays{}, Credentials: c.credentials,
 			Server: protocol.Server{Name: "cost", Version: "1"}, Now: time.Now, Log: log,
 		})
 	}
 	c.sessions = newSessions(newEngine())
 	c.sweep = sweep.New(sweep.Config{Rows: c.table, Due: map[string]sweep.Handler{"X#": newSessions(nil).Overdue}, Now: time.Now, Log: log})
 	rung := newEngine()
-	c.fanout = fanout.New(fanout.Config{Log: rung, Connections: newSessions(rung), Rows: c.table, Push: &c.pushed, Now: time.Now, Logger: log})
+	c.fanout = fanout.New(fanout.Config{Log: rung, Connections: newSessions(rung), Rows: c.table, Push: push, Now: time.Now, Logger: log, Late: c.metrics.Late})
 	asked := newEngine()
 	c.call = apigw.HTTP(httpapi.New(httpapi.Config{
 		Engine: asked, Auth: c.credentials, Sessions: newSessions(asked), Log: log, Now: time.Now, Version: "cost",

@@ -64,7 +64,7 @@ func (c *cloud) invokeAbreast(abreast int, do func() error) error {
 	c.pushed.to = nil
 	c.pushed.mu.Unlock()
 	calls := c.meter.Units().Calls
-	if err := do(); err != nil {
+	if _, err := c.metrics.Each(handler(do)).Invoke(context.Background(), nil); err != nil {
 		return err
 	}
 	posts := 0
@@ -77,6 +77,12 @@ func (c *cloud) invokeAbreast(abreast int, do func() error) error {
 	c.used.millis += int((took + time.Millisecond - 1) / time.Millisecond) // billed by the millisecond
 	return nil
 }
+
+// handler is what the metrics of an invocation are of.
+type handler func() error
+
+// Invoke calls it.
+func (h handler) Invoke(context.Context, []byte) ([]byte, error) { return nil, h() }
 
 // measured answers what do used.
 func (c *cloud) measured(what string, do func() error) (usage, error) {
