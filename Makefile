@@ -46,7 +46,7 @@ fuzz: ## each fuzz target for FUZZTIME (10s)
 	    go test $$pkg -run '^$$' -fuzz "^$$f\$$" -fuzztime $(or $(FUZZTIME),10s); \
 	  done; done
 
-bench: ## speed as tables (PEERS=1: NATS and Centrifugo too; ARGS="-quick -only write")
+bench: $(FUNCTIONS:%=.build/host/%/bootstrap) ## speed as tables (PEERS=1: NATS and Centrifugo too; ARGS="-quick -only write")
 	@mkdir -p .build
 	go build -o .build/chips ./localstack/chips
 	go build -o .build/bench ./localstack/bench

@@ -16,7 +16,8 @@ import (
 type bench struct {
 	out          io.Writer
 	quick, peers bool
-	chips, cache string
+	// chips is the program, functions the folder of the functions, and cache that of the peers.
+	chips, functions, cache string
 	// dir is a folder of its own for data, on the disk that is measured.
 	dir string
 	// disk is the raw sync's median in milliseconds, once it was measured; ours what the peers are compared with.
@@ -36,6 +37,8 @@ var lines = []line{
 	{"replay", (*bench).replay},
 	{"idle", (*bench).idle},
 	{"depth", (*bench).depth},
+	{"cold", (*bench).cold},
+	{"handlers", (*bench).handlers},
 	{"peers", (*bench).comparePeers},
 }
 

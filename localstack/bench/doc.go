@@ -8,6 +8,9 @@
 //
 // The log's depth (append late in a long log, cold load) is measured on the engine over the embedded table, without sockets.
 //
+// The functions are measured as the binaries that Lambda would run, each on a Runtime API in this process: how long they take to start, and
+// how much processor time an event costs them.
+//
 // With -peers the same closed loops run against NATS JetStream and Centrifugo. The clients of those are a Go module of their own
 // (localstack/bench/peers), so that the product carries none of it.
 package main

@@ -25,6 +25,7 @@ func run(ctx context.Context) error {
 	flag.BoolVar(&b.quick, "quick", false, "fewer and shorter repetitions, shorter logs: under half a minute in all")
 	flag.BoolVar(&b.peers, "peers", false, "measure NATS JetStream and Centrifugo too (the first time builds them, which takes minutes)")
 	flag.StringVar(&b.chips, "chips", ".build/chips", "the `program` that serves; make bench builds it")
+	flag.StringVar(&b.functions, "functions", ".build/host", "the `folder` of the functions' programs; make bench builds them")
 	flag.StringVar(&b.cache, "cache", ".build/peers", "the `folder` that keeps what -peers builds")
 	only := flag.String("only", "", "measure these alone, `NAMES` parted by commas: "+strings.Join(names(), ", "))
 	flag.Parse()

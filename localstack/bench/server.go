@@ -141,8 +141,10 @@ func cpuOf(pid int) (time.Duration, error) {
 }
 
 // memory answers a number of /proc/PID/status in MB: VmRSS is what the process has in memory, VmHWM the most it had.
-func (s *server) memory(field string) (float64, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+func (s *server) memory(field string) (float64, error) { return memoryOf(s.cmd.Process.Pid, field) }
+
+func memoryOf(pid int, field string) (float64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, err
 	}
