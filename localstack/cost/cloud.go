@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/chipschat/chips-aws/shared/apigw"
 	"github.com/chipschat/chips-aws/shared/auth"
+	"github.com/chipschat/chips-aws/shared/deadline"
 	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/dynamo/dynamotest"
 	"github.com/chipschat/chips-aws/shared/emf"
@@ -47,7 +49,11 @@ type cloud struct {
 	pushed      pushes
 	logged      counter
 	used        usage // but for what the meter and the pushes count
+	// ahead is by how much the clock here is put forward.
+	ahead atomic.Int64
 }
+
+func (c *cloud) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
 
 func newCloud(ctx context.Context) (*cloud, error) {
 	c := &cloud{emulator: kumo.NewServer(), name: "chips-" + rand.Text()} // all emulators of a process share their tables
@@ -57,25 +63,38 @@ func newCloud(ctx context.Context) (*cloud, error) {
 		return nil, err
 	}
 	c.meter = dynamo.NewMetered(c.client)
-	c.metrics = emf.New(&c.logged, "Chips/chips", time.Now)
+	c.metrics = emf.New(&c.logged, "Chips/chips", c.now)
 	c.table = c.metrics.Table(dynamo.New(c.meter, c.name))
 	push := c.metrics.Push(&c.pushed)
 	log := slog.New(slog.NewJSONHandler(&c.logged, nil))
-	c.credentials = auth.New(auth.Config{Rows: c.table, AdminToken: adminToken, PersonKeys: true, Now: time.Now, Log: log})
-	newEngine := func() *engine.Engine { return engine.New(c.table, engine.Options{Now: time.Now}) }
+	c.credentials = auth.New(auth.Config{Rows: c.table, AdminToken: adminToken, PersonKeys: true, Now: c.now, Log: log})
+	newEngine := func() *engine.Engine { return engine.New(c.table, engine.Options{Now: c.now}) }
 	newSessions := func(g *engine.Engine) *session.Sessions {
 		return session.New(session.Config{
-			Engine: g, Rows: c.table, Push: push, Replays: noReplays{}, Credentials: c.credentials,
-			Server: protocol.Server{Name: "cost", Version: "1"}, Now: time.Now, Log: log,
+			Engine: g, Rows: c.table, Push: push, Replays: refuser{}, Credentials: c.credentials,
+			Server: protocol.Server{Name: "cost", Version: "1"}, PingFrames: true, Now: c.now, Log: log,
 		})
 	}
+	newKeeper := func(g *engine.Engine) *deadline.Keeper {
+		return deadline.New(deadline.Config{Log: g, Rows: c.table, Alarms: refuser{}, Now: c.now, Logger: log})
+	}
 	c.sessions = newSessions(newEngine())
-	c.sweep = sweep.New(sweep.Config{Rows: c.table, Due: map[string]sweep.Handler{"X#": newSessions(nil).Overdue}, Now: time.Now, Log: log})
 	rung := newEngine()
-	c.fanout = fanout.New(fanout.Config{Log: rung, Connections: newSessions(rung), Rows: c.table, Push: push, Now: time.Now, Logger: log, Late: c.metrics.Late})
+	c.fanout = fanout.New(fanout.Config{
+		Log: rung, Connections: newSessions(rung), Rows: c.table, Push: push, Deadlines: newKeeper(rung), Now: c.now, Logger: log, Late: c.metrics.Late,
+	})
+	swept := newSessions(nil)
+	c.sweep = sweep.New(sweep.Config{
+		Rows: c.table,
+		Due:  map[string]sweep.Handler{"X#": swept.Overdue, deadline.RowPrefix: newKeeper(newEngine()).Sweep},
+		Beside: []func(context.Context) error{session.NewKeepalive(swept, session.KeepaliveConfig{
+			Hearing: &c.pushed, Every: pingEvery, Silent: time.Minute, Missed: 2 * time.Minute,
+		}).Run},
+		Now: c.now, Log: log,
+	})
 	asked := newEngine()
 	c.call = apigw.HTTP(httpapi.New(httpapi.Config{
-		Engine: asked, Auth: c.credentials, Sessions: newSessions(asked), Log: log, Now: time.Now, Version: "cost",
+		Engine: asked, Auth: c.credentials, Sessions: newSessions(asked), Log: log, Now: c.now, Version: "cost",
 	}))
 	return c, nil
 }
@@ -135,18 +154,22 @@ func (c *cloud) newest(ctx context.Context, ws string) (engine.Commit, error) {
 	return commit, err
 }
 
-// noReplays refuses the long catch-up, which nothing here needs.
-type noReplays struct{}
+// refuser refuses long catch-ups and alarms, which nothing here needs.
+type refuser struct{}
 
-func (noReplays) Start(context.Context, session.Job) error {
+func (refuser) Start(context.Context, session.Job) error {
 	return errors.New("a replay was started where nothing was to be replayed")
+}
+
+func (refuser) Set(_ context.Context, a deadline.Alarm) error {
+	return fmt.Errorf("an alarm was set where nothing waits: %+v", a)
 }
 
 // pushes counts what is sent to sockets.
 type pushes struct {
 	mu sync.Mutex
-	// messages are as API Gateway meters them.
-	messages, bytes int
+	// messages are as API Gateway meters them; asked is how often it was asked when it last heard of a connection, which it does not bill.
+	messages, bytes, asked int
 	// to is how many went to each connection since the last invocation began.
 	to map[string]int
 }
@@ -165,6 +188,14 @@ func (p *pushes) Post(_ context.Context, connID string, frame []byte) error {
 	}
 	p.to[connID]++
 	return nil
+}
+
+// LastHeard says that the client has just answered.
+func (p *pushes) LastHeard(context.Context, string) (time.Time, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked++
+	return time.Now().Add(month), nil
 }
 
 // Close is not expected.

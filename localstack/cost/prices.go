@@ -50,8 +50,8 @@ const (
 	// Lambda has up to five long polls of 20 s going on a queue, and may go down to two while nothing comes
 	// (docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html); it is five here.
 	pollsAtOnce, pollSeconds = 5, 20
-	// A socket lives two hours at most, and is pinged each nine minutes.
-	socketLife, pingEvery = 2 * time.Hour, 9 * time.Minute
+	// A socket lives two hours at most, and is pinged as often as the template says.
+	socketLife, pingEvery = 2 * time.Hour, 8 * time.Minute
 )
 
 // month is one of 30 days.

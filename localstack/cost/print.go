@@ -51,8 +51,7 @@ func sum(entries []entry) (total float64) {
 // connected is a socket that is open for a month and says nothing, and what keeps it open.
 func (r *report) connected() []entry {
 	return merged(
-		[]entry{{"connection minutes", month.Minutes(), connectionMinute}, {"socket messages out", times(pingEvery), socketMessage}},
-		r.pong.entries(times(pingEvery)), r.arrival.entries(times(socketLife)),
+		[]entry{{"connection minutes", month.Minutes(), connectionMinute}}, r.kept.entries(times(pingEvery)), r.arrival.entries(times(socketLife)),
 	)
 }
 
@@ -80,7 +79,7 @@ func (r *report) idle() []entry {
 		{fmt.Sprintf("SQS long polls of %d queues", queues), queues * polls, queueRequest},
 		{"scheduled runs of sweep", times(time.Minute), scheduledRun},
 		{"alarms", alarms, alarmMonth},
-	}, r.sweep.entries(times(time.Minute)))
+	}, r.sweeps.entries(times(pingEvery)))
 }
 
 // afterFree is what is left to pay when AWS's always free allowances are taken off.

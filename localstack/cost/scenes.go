@@ -21,8 +21,9 @@ type report struct {
 	operations []operation
 	// messages and steps, each written by itself, and ten to a batch of the stream: the mean of one. stored is what one leaves in the table.
 	message, busyMessage, step, busyStep scene
-	// arrival is what opening a socket takes and, once it is closed, closing it; pong an answer to a ping; sweep a run with nothing to do.
-	arrival, pong, sweep usage
+	// arrival is what it takes to open a socket and to close it; kept what keeps one open from one ping to the next; sweeps are the
+	// sweeps in that time when nobody is there.
+	arrival, kept, sweeps usage
 }
 
 // scene is what n writes used together.
@@ -33,7 +34,7 @@ type scene struct {
 
 func measure(ctx context.Context) (*report, error) {
 	r := &report{}
-	for _, part := range []func(context.Context, *cloud) error{r.one, r.room, r.nobody} {
+	for _, part := range []func(context.Context, *cloud) error{r.nobody, r.one, r.room} {
 		c, err := newCloud(ctx)
 		if err != nil {
 			return nil, err
@@ -72,10 +73,19 @@ func (r *report) one(ctx context.Context, c *cloud) error {
 	if err != nil {
 		return err
 	}
-	if err := c.arrive(ctx, v); err != nil {
+	// The owner's socket goes on: pinged once, answered once. What the sweeps cost without it is not its own.
+	if _, err := c.sweeps(ctx); err != nil {
 		return err
 	}
-	r.pong, err = c.measured("pong", func() error { return c.pong(ctx, v) })
+	kept, err := c.sweeps(ctx)
+	if err != nil {
+		return err
+	}
+	answer, err := c.measured("an answer to a ping", func() error { return c.pong(ctx, owner) })
+	r.kept = kept.add(r.sweeps, -1).add(answer, 1)
+	if err == nil && r.kept.out != 1 {
+		err = fmt.Errorf("a socket was pinged %d times in %v", r.kept.out, pingEvery)
+	}
 	return err
 }
 
@@ -146,13 +156,26 @@ func (c *cloud) held(ctx context.Context, by []*visitor, do writing, n, each int
 	return s, err
 }
 
-// nobody measures the sweep of a deployment without a socket.
-func (r *report) nobody(ctx context.Context, c *cloud) error {
-	var err error
-	r.sweep, err = c.measured("sweep", func() error {
-		return c.invokeAbreast(engine.DueShards, func() error { return c.sweep.Run(ctx) })
-	})
+// nobody measures the sweeps of a deployment without a socket.
+func (r *report) nobody(ctx context.Context, c *cloud) (err error) {
+	if _, err = c.sweeps(ctx); err != nil { // a process that starts looks further back
+		return err
+	}
+	r.sweeps, err = c.sweeps(ctx)
 	return err
+}
+
+// sweeps measures the sweeps between two pings, one each minute.
+func (c *cloud) sweeps(ctx context.Context) (usage, error) {
+	return c.measured("sweep", func() error {
+		for range pingEvery / time.Minute {
+			c.ahead.Add(int64(time.Minute))
+			if err := c.invokeAbreast(engine.DueShards, func() error { return c.sweep.Run(ctx) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // times is how often something that comes so often comes in a month.
