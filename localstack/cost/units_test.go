@@ -118,7 +118,7 @@ func TestTemplate(t *testing.T) {
 	if n := strings.Count(string(raw), "Type: SQS\n"); n != queues {
 		t.Errorf("%d queues feed functions, want %d", n, queues)
 	}
-	for _, want := range []string{fmt.Sprintf("    MemorySize: %d ", memoryMB), fmt.Sprintf("  PingMs:\n    Type: Number\n    Default: %d\n", pingEvery.Milliseconds())} {
+	for _, want := range []string{fmt.Sprintf("\n    MemorySize: %d", memoryMB), fmt.Sprintf("  PingMs:\n    Type: Number\n    Default: %d\n", pingEvery.Milliseconds())} {
 		if !strings.Contains(string(raw), want) {
 			t.Errorf("the template does not say %q", want)
 		}
