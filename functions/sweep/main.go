@@ -1,7 +1,6 @@
 // Command sweep runs every minute. It does what was missed: sockets that could not be closed, replays that died, deadlines that nobody
-// fired. And it pings sockets by
-// frames, which API Gateway does not do, and closes those that do not answer. Rows that only end, such as tickets and codes, are the
-// table's own to delete.
+// fired. And it pings sockets by frames, which API Gateway does not do, and closes those that do not answer. Rows that only end, such as
+// tickets and codes, are the table's own to delete.
 package main
 
 import (

@@ -83,7 +83,8 @@ func (w *world) do(by Caller, c command) ([]protocol.Event, *protocol.Error) {
 		p := decision.Events[decision.Primary]
 		_, registers := c.draft.Data.(*AgentDraft)
 		free := c.draft.Type == "message.post" && (p.Type == "message.held" || p.Type == "turn.passed")
-		if p.Type != c.draft.Type && !registers && !free {
+		_, fires := c.draft.Data.(*FireDraft)
+		if p.Type != c.draft.Type && !registers && !free && !fires {
 			w.t.Errorf("the ack of %s names a %s", c.draft.Type, p.Type)
 		}
 	}

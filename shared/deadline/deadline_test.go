@@ -1,0 +1,440 @@
+package deadline_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/chipschat/chips-aws/shared/deadline"
+	"github.com/chipschat/chips-aws/shared/embedded"
+	"github.com/chipschat/chips-aws/shared/engine"
+	"github.com/chipschat/chips-aws/shared/protocol"
+	"github.com/chipschat/chips-aws/shared/workspace"
+)
+
+const ws = "ws_01K4ZQPX000000000000000001"
+
+// alarms are what was set, in order.
+type alarms struct {
+	mu  sync.Mutex
+	set []deadline.Alarm
+	err error
+}
+
+func (a *alarms) Set(_ context.Context, alarm deadline.Alarm) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.err == nil {
+		a.set = append(a.set, alarm)
+	}
+	return a.err
+}
+
+func (a *alarms) take() []deadline.Alarm {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	set := a.set
+	a.set = nil
+	return set
+}
+
+// world is a workspace with Scout, which makes copies, and a room for them, on a table of its own.
+type world struct {
+	t            *testing.T
+	table        *embedded.Table
+	engine       *engine.Engine
+	alarms       *alarms
+	keeper       *deadline.Keeper
+	arjun, scout workspace.Caller
+	agent, room  string
+	// said are the lines of the log up to read.
+	said map[string][]time.Time
+	read int64
+}
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// inWorld runs a test on a clock that goes on when nothing else does.
+func inWorld(t *testing.T, test func(*testing.T, *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		table, err := embedded.Open(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := table.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		w := &world{t: t, table: table, alarms: &alarms{}, said: map[string][]time.Time{}}
+		w.engine = engine.New(table, engine.Options{Now: time.Now})
+		w.keeper = w.newKeeper(w.engine, table, w.alarms)
+		out := w.do(workspace.Caller{Kind: protocol.KindSystem, ID: protocol.SystemID}, "", &workspace.NameDraft{Name: "W", OwnerName: "Arjun"})
+		w.arjun = workspace.Caller{Workspace: ws, Kind: protocol.KindPerson, ID: out.Events[1].Data.(*protocol.PersonAdded).PersonID}
+		name := "Scout"
+		for _, e := range w.do(w.arjun, "", &workspace.HarnessDraft{DisplayName: &name, Capabilities: &[]string{"agents", "forks"}}).Events {
+			switch d := e.Data.(type) {
+			case *protocol.HarnessAdded:
+				w.scout = workspace.Caller{Workspace: ws, Kind: protocol.KindHarness, ID: d.HarnessID}
+			case *protocol.AgentRegistered:
+				w.agent = d.AgentID
+			}
+		}
+		w.room = w.do(w.arjun, "", &protocol.SpaceOpened{Title: "Room"}).Events[0].SpaceID
+		test(t, w)
+	})
+}
+
+func (w *world) newKeeper(log deadline.Log, rows engine.Rows, alarms deadline.Alarms) *deadline.Keeper {
+	return deadline.New(deadline.Config{Log: log, Rows: rows, Alarms: alarms, Now: time.Now, Logger: quiet})
+}
+
+func (w *world) do(by workspace.Caller, room string, data protocol.Data) engine.Outcome {
+	w.t.Helper()
+	out, err := w.engine.Do(w.t.Context(), ws, workspace.Command{By: by, Draft: workspace.DraftIn(room, data), Operation: true})
+	if err != nil {
+		w.t.Fatalf("%s: %v", data.EventType(), err)
+	}
+	return out
+}
+
+// fork asks for a copy and answers the alarm it is to have, and its commit.
+func (w *world) fork() (deadline.Alarm, []engine.Commit) {
+	w.t.Helper()
+	out := w.do(w.arjun, w.room, &protocol.AgentFork{AgentID: w.agent})
+	return deadline.Alarm{WorkspaceID: ws, Kind: "fork", ID: out.Events[0].ID, Due: out.Commit.TS.Add(time.Minute)}, []engine.Commit{out.Commit}
+}
+
+// copied registers a copy through an engine, and says whether it joined.
+func (w *world) copied(through *engine.Engine, key string) (joined bool, err error) {
+	out, err := through.Do(w.t.Context(), ws, workspace.Command{By: w.scout, Operation: true, Draft: workspace.Draft(&workspace.AgentDraft{
+		HarnessID: w.scout.ID, Key: key, Name: &key, ForkedFrom: w.agent, SpaceID: w.room,
+	})})
+	for _, e := range out.Events {
+		joined = joined || e.Type == "agent.attached"
+	}
+	return joined, err
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// lines are what the room has said, by the ask it is about.
+func (w *world) lines() map[string][]time.Time {
+	w.t.Helper()
+	for {
+		commits, err := w.table.Commits(w.t.Context(), ws, w.read+1, 100)
+		w.must(err)
+		for _, c := range commits {
+			events, err := c.Decode()
+			w.must(err)
+			for _, e := range events {
+				if d, ok := e.Data.(*protocol.RoomSays); ok && e.Seq > w.read {
+					w.said[d.About] = append(w.said[d.About], e.TS.Time)
+				}
+			}
+		}
+		if len(commits) == 0 || commits[len(commits)-1].Last() <= w.read {
+			return w.said
+		}
+		w.read = commits[len(commits)-1].Last()
+	}
+}
+
+// kept are the rows of deadlines.
+func (w *world) kept() []engine.Row {
+	w.t.Helper()
+	rows, err := w.table.Query(w.t.Context(), deadline.RowPrefix+ws, "", 100)
+	w.must(err)
+	return rows
+}
+
+func TestFiresOnTime(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		timers := embedded.NewTimers(func(ctx context.Context, a deadline.Alarm) error { return w.keeper.Fire(ctx, a) }, time.Now, quiet)
+		defer timers.Stop()
+		w.keeper = w.newKeeper(w.engine, w.table, timers)
+		a, commits := w.fork()
+		w.must(w.keeper.Arm(t.Context(), ws, commits))
+		w.must(w.keeper.Arm(t.Context(), ws, commits)) // the record came twice
+		if rows := w.kept(); len(rows) != 1 || !rows[0].Due.Equal(a.Due) {
+			t.Fatalf("kept %+v", rows)
+		}
+		time.Sleep(time.Minute - time.Millisecond)
+		synctest.Wait()
+		if len(w.lines()) != 0 {
+			t.Error("it fired early")
+		}
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		if at := w.lines()[a.ID]; len(at) != 1 || !at[0].Equal(a.Due) {
+			t.Errorf("due at %v it fired at %v", a.Due, at)
+		}
+		if rows := w.kept(); len(rows) != 0 {
+			t.Errorf("still kept: %+v", rows)
+		}
+	})
+}
+
+// Early, twice, by several at once, late, and for what is no more.
+func TestFire(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, commits := w.fork()
+		w.must(w.keeper.Arm(t.Context(), ws, commits))
+		w.alarms.take()
+		time.Sleep(30 * time.Second)
+		w.must(w.keeper.Fire(t.Context(), a))
+		if set := w.alarms.take(); len(set) != 1 || !set[0].Due.Equal(a.Due) || set[0].ID != a.ID || len(w.kept()) != 1 || len(w.lines()) != 0 {
+			t.Errorf("fired early it set %+v", set)
+		}
+		// Not a second early any more, it waits for what is left.
+		time.Sleep(29*time.Second + 500*time.Millisecond)
+		var fired sync.WaitGroup
+		for range 4 {
+			other := w.newKeeper(engine.New(w.table, engine.Options{Now: time.Now}), w.table, w.alarms)
+			fired.Go(func() {
+				if err := other.Fire(t.Context(), a); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		fired.Wait()
+		if at := w.lines()[a.ID]; len(at) != 1 || !at[0].Equal(a.Due) {
+			t.Errorf("due at %v it fired at %v", a.Due, at)
+		}
+		time.Sleep(time.Hour)
+		w.must(w.keeper.Fire(t.Context(), a))
+		w.must(w.keeper.Fire(t.Context(), deadline.Alarm{WorkspaceID: ws, Kind: "of no kind", ID: "x", Due: time.Now()}))
+		w.must(w.keeper.Arm(t.Context(), ws, commits)) // a record that comes again much later
+		if len(w.lines()[a.ID]) != 1 || len(w.alarms.take()) != 0 || len(w.kept()) != 0 {
+			t.Errorf("fired again: %v, kept %+v", w.lines(), w.kept())
+		}
+	})
+}
+
+// An alarm that never rings: the row is found by when it is due.
+func TestSweep(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, commits := w.fork()
+		w.alarms.err = errors.New("no queue")
+		if err := w.keeper.Arm(t.Context(), ws, commits); err == nil {
+			t.Error("armed without an alarm")
+		}
+		due := func() (rows []engine.Row) {
+			for shard := range engine.DueShards {
+				some, err := w.table.Due(t.Context(), shard, time.Now(), 10)
+				w.must(err)
+				rows = append(rows, some...)
+			}
+			return rows
+		}
+		time.Sleep(59 * time.Second)
+		if rows := due(); len(rows) != 0 {
+			t.Errorf("due early: %+v", rows)
+		}
+		time.Sleep(2 * time.Second)
+		rows := due()
+		if len(rows) != 1 {
+			t.Fatalf("%d rows are due", len(rows))
+		}
+		for range 2 { // two sweeps at once, and one that was told late
+			w.must(w.keeper.Sweep(t.Context(), rows[0]))
+		}
+		if len(w.lines()[a.ID]) != 1 || len(w.kept()) != 0 {
+			t.Errorf("the room says %v, kept %+v", w.lines(), w.kept())
+		}
+		if err := w.keeper.Sweep(t.Context(), engine.Row{PK: deadline.RowPrefix + ws, SK: "x", Body: []byte("{")}); err == nil {
+			t.Error("a row that cannot be read is swept")
+		}
+	})
+}
+
+// counted is a log that counts what it is asked for.
+type counted struct {
+	*engine.Engine
+	reads int
+}
+
+func (c *counted) Read(ctx context.Context, ws string, fn func(*workspace.State) error) error {
+	c.reads++
+	return c.Engine.Read(ctx, ws, fn)
+}
+
+// Arm is about the deadlines that commits have set, and costs nothing where they can set none.
+func TestArm(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		log := &counted{Engine: w.engine}
+		keeper := w.newKeeper(log, w.table, w.alarms)
+		first, _ := w.fork()
+		second, commits := w.fork()
+		post := w.do(w.arjun, w.room, &protocol.MessagePost{Text: "hello"}).Commit
+		w.must(keeper.Arm(t.Context(), ws, []engine.Commit{post}))
+		if log.reads != 0 || len(w.alarms.take()) != 0 {
+			t.Error("a message reads the log")
+		}
+		w.must(keeper.Arm(t.Context(), ws, append(commits, post)))
+		if set := w.alarms.take(); len(set) != 1 || set[0] != second {
+			t.Errorf("set %+v, want %+v", set, second)
+		}
+		w.must(keeper.Arm(t.Context(), ws, nil))
+		if set := w.alarms.take(); len(set) != 2 || set[0] != first || set[1] != second {
+			t.Errorf("set %+v", set)
+		}
+		for _, key := range []string{"a", "b"} {
+			if joined, err := w.copied(w.engine, key); err != nil || !joined {
+				t.Fatal(joined, err)
+			}
+		}
+		w.must(keeper.Arm(t.Context(), ws, commits))
+		if set := w.alarms.take(); len(set) != 0 {
+			t.Errorf("set for what was made: %+v", set)
+		}
+		if err := keeper.Arm(t.Context(), ws, []engine.Commit{{Workspace: ws, First: 1, Events: [][]byte{[]byte(`{"type":"unheard.of"}`)}}}); err == nil {
+			t.Error("a commit that cannot be read sets nothing")
+		}
+	})
+}
+
+// Under other waits than it was armed with a deadline fires by those it is decided with, and sets its alarm anew until then.
+func TestWaitsChange(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, commits := w.fork()
+		w.must(w.keeper.Arm(t.Context(), ws, commits))
+		w.alarms.take()
+		waits := workspace.DefaultWaits()
+		waits.Fork = 5 * time.Minute
+		later := w.newKeeper(engine.New(w.table, engine.Options{Now: time.Now, Waits: waits}), w.table, w.alarms)
+		time.Sleep(time.Minute)
+		w.must(later.Fire(t.Context(), a))
+		set := w.alarms.take()
+		if len(set) != 1 || set[0].Due.Sub(a.Due) != 4*time.Minute || len(w.lines()) != 0 {
+			t.Fatalf("set %+v, said %v", set, w.lines())
+		}
+		time.Sleep(4 * time.Minute)
+		w.must(later.Fire(t.Context(), set[0]))
+		if len(w.lines()[a.ID]) != 1 || len(w.kept()) != 0 {
+			t.Errorf("said %v", w.lines())
+		}
+	})
+}
+
+// broken are rows of which a delete fails.
+type broken struct {
+	engine.Rows
+	fails bool
+}
+
+func (b *broken) Delete(ctx context.Context, pk, sk string, cond engine.Cond) (engine.Row, error) {
+	if b.fails {
+		return engine.Row{}, errors.New("no")
+	}
+	return b.Rows.Delete(ctx, pk, sk, cond)
+}
+
+// idle is a log whose commands do nothing.
+type idle struct{ *engine.Engine }
+
+func (idle) Do(context.Context, string, workspace.Command) (engine.Outcome, error) {
+	return engine.Outcome{}, nil
+}
+
+// What dies between its commit and its row leaves the row, and firing once more is harmless. A row that was written anew meanwhile stays. And a
+// rule that leaves its deadline pending is a fault, not a reason to ring for ever.
+func TestFireFails(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		rows := &broken{w.table, true}
+		keeper := w.newKeeper(w.engine, rows, w.alarms)
+		a, commits := w.fork()
+		w.must(keeper.Arm(t.Context(), ws, commits))
+		w.alarms.take()
+		time.Sleep(time.Minute)
+		if err := w.newKeeper(idle{w.engine}, w.table, w.alarms).Fire(t.Context(), a); err == nil || len(w.alarms.take()) != 0 || len(w.kept()) != 1 {
+			t.Errorf("still pending: %v, kept %+v", err, w.kept())
+		}
+		if err := keeper.Fire(t.Context(), a); err == nil || len(w.kept()) != 1 {
+			t.Errorf("the row could not go: %v, kept %+v", err, w.kept())
+		}
+		rows.fails = false
+		w.must(keeper.Fire(t.Context(), a))
+		if len(w.lines()[a.ID]) != 1 || len(w.kept()) != 0 {
+			t.Errorf("said %v, kept %+v", w.lines(), w.kept())
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		b, _ := w.fork()
+		time.Sleep(time.Minute - time.Millisecond)
+		if err := keeper.Fire(ended, b); !errors.Is(err, context.Canceled) {
+			t.Errorf("its time was over: %v", err)
+		}
+	})
+}
+
+// A copy is registered in the moment that its ask falls due, through an engine whose clock is a millisecond behind: it joins, or the room
+// says that it was not made, and never both or neither. The log alone says which.
+func TestFireAgainstTheCure(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		const races = 200
+		made := 0
+		for i := range races {
+			a, commits := w.fork()
+			w.must(w.keeper.Arm(t.Context(), ws, commits))
+			time.Sleep(time.Until(a.Due))
+			behind := engine.New(w.table, engine.Options{Now: func() time.Time { return time.Now().Add(-time.Millisecond) }})
+			ahead := w.newKeeper(engine.New(w.table, engine.Options{Now: time.Now}), w.table, w.alarms)
+			var both sync.WaitGroup
+			var joined bool
+			register := func() {
+				var err error
+				if joined, err = w.copied(behind, fmt.Sprint("key-", i)); err != nil {
+					t.Error(err)
+				}
+			}
+			fire := func() {
+				if err := ahead.Fire(t.Context(), a); err != nil {
+					t.Error(err)
+				}
+			}
+			if i%2 == 0 {
+				register, fire = fire, register
+			}
+			both.Go(register)
+			both.Go(fire)
+			both.Wait()
+			if said := len(w.lines()[a.ID]) == 1; said == joined {
+				t.Fatalf("race %d: joined %t, missed %t", i, joined, said)
+			}
+			if joined {
+				made++
+				// The room has only so many places.
+				w.leave(fmt.Sprint("key-", i))
+			}
+			if len(w.kept()) != 0 {
+				t.Fatalf("race %d: kept %+v", i, w.kept())
+			}
+		}
+		t.Logf("%d of %d joined", made, races)
+	})
+}
+
+// leave takes an agent out of its room.
+func (w *world) leave(key string) {
+	var id string
+	w.must(w.engine.Read(w.t.Context(), ws, func(s *workspace.State) error {
+		for _, a := range s.Agents {
+			if a.Key == key {
+				id = a.ID
+			}
+		}
+		return nil
+	}))
+	w.do(w.arjun, w.room, &protocol.MemberRemoved{ParticipantID: id})
+}
