@@ -259,33 +259,6 @@ func list(v any) []any {
 	return []any{v}
 }
 
-func TestLeastPrivilege(t *testing.T) {
-	for folder, f := range readTemplate(t).functions(t) {
-		granted := statements(f)
-		if len(granted) == 0 {
-			t.Errorf("%s: no statement; is it under another key?", folder)
-		}
-		for _, s := range granted {
-			for _, action := range list(at(s, "Action")) {
-				if a, ok := action.(string); !ok || strings.Contains(a, "*") {
-					t.Errorf("%s: action %v is not one action", folder, action)
-				}
-			}
-			for _, resource := range list(at(s, "Resource")) {
-				if resource == nil || resource == "*" {
-					t.Errorf("%s: %v on everything", folder, at(s, "Action"))
-				}
-			}
-		}
-		policies, _ := at(f, "Properties", "Policies").([]any)
-		for _, p := range policies {
-			if at(p, "Statement") == nil {
-				t.Errorf("%s: policy %v is not spelled out", folder, p)
-			}
-		}
-	}
-}
-
 // The table that is deployed is the one the adapter makes where it makes one itself.
 func TestTableIsTheAdapters(t *testing.T) {
 	asked := map[string]map[string]any{} // by action
