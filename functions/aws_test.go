@@ -319,7 +319,10 @@ func environment(t *testing.T, tp template, name, endpoint string) []string {
 	for key, value := range vars {
 		ref, _ := at(value, "Ref").(string)
 		sub, _ := at(value, "Fn::Sub").(string)
+		plain, _ := value.(string)
 		switch {
+		case plain != "":
+			env = append(env, key+"="+plain)
 		case ref == "Table":
 			env = append(env, key+"="+tableName)
 		case key == "CHIPS_EDGE_SECRETS":
