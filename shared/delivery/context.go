@@ -37,6 +37,9 @@ type Want struct {
 	// Need is how many of those that Counts are enough: the newest. More do no harm.
 	Need int
 
+	// Handed is the seq of a message that is wanted beside them, as it reads by then (Edit); it is none of the lines. 0 for none.
+	Handed int64
+
 	lines, chars int
 	// before is the seq that all of it is below.
 	before int64
@@ -53,7 +56,7 @@ type Want struct {
 // Wants says which lines Render has to be given for an event and a recipient whom it covers; false when none.
 func Wants(s *workspace.State, e protocol.Event, r Recipient) (Want, bool) {
 	w, ok := wants(s, e, r)
-	return w, ok && w.Line > w.Since
+	return w, ok && (w.Line > w.Since || w.Handed > 0)
 }
 
 // wants is what goes with a turn, and with an agent that is put in a room; false for what has no context.
@@ -72,17 +75,14 @@ func wants(s *workspace.State, e protocol.Event, r Recipient) (Want, bool) {
 		if len(takers) == 0 {
 			return Want{}, false
 		}
-		// Several share the context of the one that has heard least, and each is owed what the others said.
-		w.Since = int64(math.MaxInt64)
-		for _, id := range takers {
-			w.Since = min(w.Since, s.ContextFrom(room, id))
+		w.heard(s, room, r, takers)
+	case *protocol.MessageHanded:
+		takers := handedTo(s, d, r)
+		if len(takers) == 0 {
+			return Want{}, false
 		}
-		switch {
-		case !r.SpeaksAgents: // before agents a harness is one taker
-			w.taker = r.ID
-		case len(takers) == 1:
-			w.taker = takers[0]
-		}
+		w.heard(s, room, r, takers)
+		w.Handed, _ = protocol.SeqOf(d.MessageID)
 	case *protocol.AgentAttached:
 		if !r.SpeaksAgents || s.HarnessOf(d.AgentID) != r.ID {
 			return Want{}, false
@@ -96,6 +96,21 @@ func wants(s *workspace.State, e protocol.Event, r Recipient) (Want, bool) {
 	return w, true
 }
 
+// heard sets what of a room its takers have not heard. Several share the context of the one that has heard least, and each is owed what
+// the others said.
+func (w *Want) heard(s *workspace.State, room *workspace.Room, r Recipient, takers []string) {
+	w.Since = int64(math.MaxInt64)
+	for _, id := range takers {
+		w.Since = min(w.Since, s.ContextFrom(room, id))
+	}
+	switch {
+	case !r.SpeaksAgents: // before agents a harness is one taker
+		w.taker = r.ID
+	case len(takers) == 1:
+		w.taker = takers[0]
+	}
+}
+
 // Past is the newest limit lines of a room, opened at a seq, below another, by what became of its messages by now. line is the newest
 // in the room's chain below that.
 func Past(room string, opened, before, line int64, limit int, marks workspace.Marks) Want {
@@ -106,7 +121,7 @@ func Past(room string, opened, before, line int64, limit int, marks workspace.Ma
 func (w Want) Counts(e protocol.Event) bool {
 	switch d := e.Data.(type) {
 	case *protocol.MessagePost:
-		if mark, _ := w.marks.Of(e.Seq); mark.Deleted {
+		if mark, _ := w.marks.Of(e.Seq); mark.Deleted || e.Seq == w.Handed {
 			return false
 		}
 		return w.taker == "" || w.taker != w.replaced.SaidBy(e.Actor.ID, e.Seq) && w.taker != e.Actor.HarnessID
@@ -121,7 +136,7 @@ func (w Want) Counts(e protocol.Event) bool {
 // Edit is the seq of the message.edited that says how the words of a line read, 0 where they read as they were said.
 func (w Want) Edit(e protocol.Event) int64 {
 	mark, _ := w.marks.Of(e.Seq)
-	if mark.Deleted || !w.Counts(e) {
+	if mark.Deleted || !w.Counts(e) && e.Seq != w.Handed {
 		return 0
 	}
 	return mark.Event

@@ -73,6 +73,9 @@ func (a *Audience) Covers(e protocol.Event) bool {
 	if _, passed := e.Data.(*protocol.TurnPassed); passed && a.s.HarnessOf(e.Actor.ID) != a.r.ID {
 		return false
 	}
+	if d, is := e.Data.(*protocol.MessageHanded); is && a.r.Kind == protocol.KindHarness && len(handedTo(a.s, d, a.r)) == 0 {
+		return false
+	}
 	if e.SpaceID == "" {
 		return coversBare(a.s, e, a.r)
 	}

@@ -33,7 +33,7 @@ const noteFixed = 300
 
 // tell is what the takers of a post are told in bytes at most. Where that is too little, notes name 30 members, then 10, then none; then
 // members are left out that take no turn, then the rules beside the notes, and then whole notes (contract U-123).
-func tell(s *workspace.State, e protocol.Event, post *protocol.MessagePost, r Recipient, takers []string, bytes int) briefing {
+func tell(s *workspace.State, e protocol.Event, post *protocol.MessagePost, r Recipient, takers []string, lead bool, bytes int) briefing {
 	room := s.Rooms[e.SpaceID]
 	if room == nil {
 		return briefing{}
@@ -53,7 +53,7 @@ func tell(s *workspace.State, e protocol.Event, post *protocol.MessagePost, r Re
 		for _, id := range takers {
 			n := note{
 				taker: id, lead: leads(s, room, id), rules: protocol.RulesFor(all, id),
-				head: news(s, room, all, e, post, id, slices.Contains(mentioned, id)) + protocol.RoomLine(all, id, names, 0),
+				head: news(s, room, all, e, post, id, slices.Contains(mentioned, id), lead) + protocol.RoomLine(all, id, names, 0),
 			}
 			t.notes = append(t.notes, n)
 			t.bytes += n.size() + clocksBytes(all)
@@ -119,7 +119,7 @@ func (t briefing) room(c *protocol.Context) *protocol.Room {
 
 // news is what is new to a taker, each sentence with a space after it: that it joined a room that was talking, or who joined since its last
 // turn; and, beside other agents, that a message without its @ is for it all the same.
-func news(s *workspace.State, room *workspace.Room, all []protocol.RoomMember, e protocol.Event, post *protocol.MessagePost, taker string, mentioned bool) string {
+func news(s *workspace.State, room *workspace.Room, all []protocol.RoomMember, e protocol.Event, post *protocol.MessagePost, taker string, mentioned, lead bool) string {
 	var b strings.Builder
 	seat := room.Seats[taker]
 	if last := seat.TurnBefore(e.Seq); last > 0 {
@@ -134,6 +134,10 @@ func news(s *workspace.State, room *workspace.Room, all []protocol.RoomMember, e
 		}
 	} else if seat.Seq > 0 && room.FirstSaid > 0 && room.FirstSaid < seat.Seq {
 		b.WriteString("You joined this space " + age(e.TS.Sub(seat.At.Time)) + " ago" + addedBy(s, seat.By, taker) + ". ")
+	}
+	if lead {
+		b.WriteString("Nobody has this turn: " + protocol.QuotedName(s.NameOf(e.Actor.ID)) + " said it with no @. ")
+		return b.String()
 	}
 	beside := slices.ContainsFunc(room.Members, func(m string) bool { return m != taker && protocol.PrefixOf(m) != protocol.PrefixPerson })
 	if !beside || post.AddressedTo == nil {

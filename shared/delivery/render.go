@@ -20,6 +20,10 @@ func Render(s *workspace.State, e protocol.Event, r Recipient, lines []protocol.
 		if r.Kind == protocol.KindHarness {
 			e = message(s, e, d, r, lines)
 		}
+	case *protocol.MessageHanded:
+		if r.Kind == protocol.KindHarness {
+			e = handed(s, e, d, r, lines)
+		}
 	case *protocol.AgentAttached:
 		if w, ok := wants(s, e, r); ok {
 			c := *d
@@ -51,7 +55,7 @@ func show(s *workspace.State, e protocol.Event, r Recipient) protocol.Event {
 func Class(e protocol.Event, r Recipient) string {
 	if r.Kind == protocol.KindHarness {
 		switch e.Data.(type) {
-		case *protocol.MessagePost, *protocol.AgentAttached: // they may have context, and URLs for a credential
+		case *protocol.MessagePost, *protocol.MessageHanded, *protocol.AgentAttached: // they may have context, and URLs for a credential
 			return r.ID + budgetClass(r) + r.Credential
 		}
 		return r.ID
@@ -71,21 +75,59 @@ func message(s *workspace.State, e protocol.Event, post *protocol.MessagePost, r
 	}
 	said := protocol.MessageOverheard{
 		MessageID: protocol.MessageID(e.ID), Text: post.Text, From: from(s, e.Actor, s.Rooms[e.SpaceID]), ReplyTo: post.ReplyTo,
-		Attachments: post.Attachments, AddressedTo: to, HeldSince: post.HeldSince,
+		Attachments: post.Attachments, AddressedTo: to, HeldSince: post.HeldSince, Held: post.Held,
 	}
 	if len(forIDs) == 0 {
 		e.Type, e.Data = said.EventType(), &said
 		return e
 	}
-	turn := protocol.MessageNew{
+	return turn(s, e, post, r, lines, forIDs, protocol.MessageNew{
 		MessageID: said.MessageID, Text: said.Text, From: said.From, ReplyTo: said.ReplyTo,
 		Attachments: said.Attachments, AddressedTo: said.AddressedTo, HeldSince: said.HeldSince,
+	})
+}
+
+// handed is a message that is handed on, as the harness of those it is handed to is sent it: the event's own id, seq and time, and the
+// words as they read by then, by who said them.
+func handed(s *workspace.State, e protocol.Event, d *protocol.MessageHanded, r Recipient, lines []protocol.Event) protocol.Event {
+	w, ok := wants(s, e, r)
+	i := slices.IndexFunc(lines, func(l protocol.Event) bool { return l.Seq == w.Handed })
+	if !ok || i < 0 {
+		return e
+	}
+	said, isPost := lines[i].Data.(*protocol.MessagePost)
+	if !isPost {
+		return e
+	}
+	post := *said
+	if words, edited := w.edits(lines)[w.Handed]; edited {
+		post.Text = words
+	}
+	e.Actor = lines[i].Actor
+	e.Actor.ID = s.Rooms[e.SpaceID].Replaced.SaidBy(e.Actor.ID, w.Handed)
+	return turn(s, e, &post, r, lines, handedTo(s, d, r), protocol.MessageNew{
+		MessageID: d.MessageID, Text: post.Text, From: from(s, e.Actor, s.Rooms[e.SpaceID]), ReplyTo: post.ReplyTo,
+		Attachments: post.Attachments, AddressedTo: d.AgentIDs, HeldSince: post.HeldSince, Handed: true, Lead: d.Lead,
+	})
+}
+
+// handedTo are those of a harness's agents whom a message is handed to.
+func handedTo(s *workspace.State, d *protocol.MessageHanded, r Recipient) []string {
+	return slices.DeleteFunc(slices.Clone(d.AgentIDs), func(id string) bool { return s.HarnessOf(id) != r.ID })
+}
+
+// turn is the words of an event as a turn for some of a harness's agents, with what comes with it.
+func turn(
+	s *workspace.State, e protocol.Event, post *protocol.MessagePost, r Recipient, lines []protocol.Event, forIDs []string, turn protocol.MessageNew,
+) protocol.Event {
+	if e.Actor.Kind != protocol.KindPerson {
+		turn.Exchange = exchange(s, s.Rooms[e.SpaceID])
 	}
 	if r.SpeaksAgents {
 		turn.For = forIDs
 	}
 	// What a turn is told beside the words has its place here: context, room, working_turns and exchange.
-	told := tell(s, e, post, r, forIDs, deliveryBytes-postBytes(post))
+	told := tell(s, e, post, r, forIDs, turn.Lead, deliveryBytes-postBytes(post))
 	if w, ok := wants(s, e, r); ok {
 		left := deliveryBytes - postBytes(post) - told.bytes
 		files, size := contextFiles(s, s.Rooms[e.SpaceID], r, left)

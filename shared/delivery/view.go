@@ -100,7 +100,7 @@ func rewrite(v view, e protocol.Event) protocol.Event {
 	switch d := e.Data.(type) {
 	case *protocol.MessagePost:
 		c := *d
-		c.To.IDs, c.AddressedTo = v.ids(d.To.IDs), v.ids(d.AddressedTo)
+		c.To.IDs, c.AddressedTo, c.HeldFor = v.ids(d.To.IDs), v.ids(d.AddressedTo), v.ids(d.HeldFor)
 		if d.From != nil {
 			f := v.from(*d.From)
 			c.From = &f
@@ -118,6 +118,10 @@ func rewrite(v view, e protocol.Event) protocol.Event {
 	case *protocol.SpaceOpened:
 		c := *d
 		c.ParticipantIDs = v.ids(d.ParticipantIDs)
+		e.Data = &c
+	case *protocol.MessageHanded:
+		c := *d
+		c.AgentIDs = v.ids(d.AgentIDs)
 		e.Data = &c
 	case *protocol.SpaceLeadSet:
 		if d.AgentID != nil {

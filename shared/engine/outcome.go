@@ -31,11 +31,13 @@ func (o Outcome) Ack() protocol.Ack {
 	ack := protocol.Ack{
 		IdempotencyKey: o.Commit.Key, Seq: o.Commit.First + int64(o.Commit.Primary), Duplicate: o.Duplicate, Differs: o.Differs,
 	}
-	switch e := o.Events[o.Commit.Primary]; e.Data.(type) {
+	switch e := o.Events[o.Commit.Primary]; d := e.Data.(type) {
 	case *protocol.SpaceOpened:
 		ack.SpaceID = e.SpaceID
 	case *protocol.MessageHeld:
 		ack.Waiting = true
+	case *protocol.MessagePost:
+		ack.Held, ack.Exchange = d.Held, d.Exchange.Acked()
 	}
 	return ack
 }

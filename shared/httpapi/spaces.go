@@ -46,6 +46,10 @@ func viewSpace(s *workspace.State, by workspace.Caller, room *workspace.Room) sp
 		MemberIDs: []string{}, CeilingUSD: defaultCeilingUSD, LastSeq: room.LastSeq,
 		Exchange: spaceExchange{State: "going", Stop: s.Exchange.Stop, Hold: s.Exchange.Hold},
 	}
+	v.Exchange.Count = room.Talk.Count
+	if room.Talk.Paused != "" {
+		v.Exchange.State = workspace.PausedState
+	}
 	if room.Archived {
 		v.State = "archived"
 	}

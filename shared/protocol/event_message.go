@@ -21,6 +21,10 @@ type MessagePost struct {
 	AddressedTo []string `json:"addressed_to,omitzero"`
 	// Held says that the referee held it: it is for nobody until it is handed on.
 	Held bool `json:"held,omitzero"`
+	// HeldFor is whom a held message would have been for.
+	HeldFor []string `json:"held_for,omitzero"`
+	// Exchange is where an agent's message to agents stands in the count.
+	Exchange *ExchangeCount `json:"exchange,omitzero"`
 	// HeldSince is when its agent said it while in no room, filled in by Chips as it posts it.
 	HeldSince *Time `json:"held_since,omitzero"`
 	// Brief says that it opens a room that agents were handed work in.
@@ -116,6 +120,11 @@ type MessageNew struct {
 	Context *Context `json:"context,omitzero"`
 	// Room is who is there, with a note for each taker, never nil.
 	Room *Room `json:"room,omitzero"`
+	// Exchange is how far agents have gone on by themselves, where that is to be minded.
+	Exchange *Exchange `json:"exchange,omitzero"`
+	// Handed says that it was held, or nobody's turn, before: the event is the handing on. Lead says that it is handed to the lead.
+	Handed bool `json:"handed,omitzero"`
+	Lead   bool `json:"lead,omitzero"`
 }
 
 // MessageOverheard is a message that is for somebody else, made at delivery for a harness in the room.
@@ -127,6 +136,8 @@ type MessageOverheard struct {
 	Attachments []Attachment `json:"attachments,omitzero"`
 	AddressedTo []string     `json:"addressed_to"`
 	HeldSince   *Time        `json:"held_since,omitzero"`
+	// Held says that the referee held it.
+	Held bool `json:"held,omitzero"`
 }
 
 // MessageHeld is what an agent said in no room: it is posted in the next room that the agent joins. Sent to its harness alone.

@@ -55,6 +55,9 @@ type (
 		Duplicate      bool   `json:"duplicate"`
 		// Differs says that a duplicate had another body than the first.
 		Differs bool `json:"differs,omitzero"`
+		// Held says that the referee held the message; Exchange is where an agent's message to agents stands in the count.
+		Held     bool           `json:"held,omitzero"`
+		Exchange *ExchangeCount `json:"exchange,omitzero"`
 		// Waiting says that the words are held until their agent is in a room.
 		Waiting bool `json:"waiting,omitzero"`
 		// SpaceID is the room that was opened.

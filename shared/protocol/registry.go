@@ -12,6 +12,7 @@ var kinds = []kind{
 	kindOf[MessagePost](), kindOf[MessageNew](), kindOf[MessageOverheard](), kindOf[MessageHeld](), kindOf[TurnPassed](),
 	kindOf[AgentFork](), kindOf[AgentAsked](), kindOf[RoomSays](),
 	kindOf[MessageEdited](), kindOf[MessageDeleted](), kindOf[ReactionSet](), kindOf[PinSet](),
+	kindOf[ExchangeSet](), kindOf[MessageHanded](),
 	kindOf[RunStarted](), kindOf[RunPaused](), kindOf[RunResumed](), kindOf[RunCompleted](), kindOf[RunFailed](), kindOf[RunCancelled](), kindOf[RunCancel](),
 	kindOf[StepStarted](), kindOf[StepLog](),
 }

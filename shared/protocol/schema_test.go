@@ -47,6 +47,9 @@ func schemaOf(t *testing.T, typ string) *jsonschema.Schema {
 	s.Required = append(s.Required, data.Required...)
 	s.PropertyOrder = append(s.PropertyOrder, data.PropertyOrder...)
 	narrow("", s)
+	if typ == (*ExchangeSet)(nil).EventType() { // not an agent's state
+		s.Properties["state"].Enum = oneOf("paused", "going").Enum
+	}
 	s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", typ
 	s.Properties["v"].Const = jsonschema.Ptr[any](Version)
 	s.Properties["type"].Const = jsonschema.Ptr[any](typ)

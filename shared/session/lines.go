@@ -206,6 +206,20 @@ func (l *Lines) withEdits(ctx context.Context, log RoomLog, ws string, t *tail, 
 		}
 		edits = append(edits, e)
 	}
+	if w.Handed > 0 {
+		said, err := log.EventAt(ctx, ws, w.Handed)
+		if err != nil {
+			return nil, err
+		}
+		edits = append(edits, said)
+		if seq := w.Edit(said); seq > 0 {
+			edit, err := log.EventAt(ctx, ws, seq)
+			if err != nil {
+				return nil, err
+			}
+			edits = append(edits, edit)
+		}
+	}
 	if edits == nil {
 		return lines, nil
 	}

@@ -61,6 +61,7 @@ var rules = map[string]rule{
 	"membership.replaced": {byOperation, (*deciding).membershipReplaced},
 	"agent.attached":      {byOperation, (*deciding).spaceClaimed},
 
+	"exchange.set":    {byPerson, (*deciding).exchangeSet},
 	"message.post":    {byPerson | byHarness, (*deciding).messagePost},
 	"message.edited":  {byPerson | byHarness, (*deciding).messageEdited},
 	"message.deleted": {byPerson | byHarness, (*deciding).messageDeleted},
@@ -107,6 +108,7 @@ func Decide(s *State, c Command) (Decision, *protocol.Error) {
 	if len(d.missing) > 0 {
 		return Decision{Missing: d.missing}, nil
 	}
+	d.handOn()
 	if len(d.out) > MaxEvents {
 		return Decision{}, d.bad("this would take %d events at once, more than the limit of %d: do it in parts", len(d.out), MaxEvents)
 	}

@@ -19,6 +19,7 @@ func Evolve(s *State, e protocol.Event) {
 	if h := s.Harnesses[s.own(e)]; h != nil {
 		h.LastOwn = e.Seq
 	}
+	s.Rooms[e.SpaceID].evolveAct(e)
 	switch d := e.Data.(type) {
 	case *protocol.WorkspaceOpened:
 		s.Name = d.Name
@@ -158,6 +159,14 @@ func (s *State) evolveRoom(e protocol.Event) {
 	case *protocol.MessageHeld:
 		s.hold(e, d)
 	case *protocol.TurnPassed: // nothing was said
+	case *protocol.ExchangeSet: // a person's is an act of theirs
+		if room != nil && d.State == PausedState && e.Actor.Kind == protocol.KindSystem {
+			room.Talk.Paused = PausedBySpend
+		}
+	case *protocol.MessageHanded:
+		if room != nil {
+			s.turnHanded(room, e, d)
+		}
 	case *protocol.MessagePost:
 		if room != nil {
 			s.evolveMessage(room, e, d)
@@ -313,6 +322,9 @@ func (s *State) evolveMessage(room *Room, e protocol.Event, d *protocol.MessageP
 		room.FirstSaid = e.Seq
 	}
 	s.turnGiven(room, e, d)
+	if e.Actor.Kind != protocol.KindPerson {
+		room.talked(e, d)
+	}
 	room.evolveFiles(e, d.Attachments)
 	if e.Actor.Kind != protocol.KindPerson {
 		if d.HeldSince != nil {

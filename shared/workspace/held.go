@@ -119,6 +119,7 @@ func (d *deciding) postHeld(a *Agent, room *Room) {
 			to = []string{}
 		}
 		post.AddressedTo = to
+		d.referee(room, agentActor(a), post)
 		d.emit(agentActor(a), room.ID, post)
 	}
 }

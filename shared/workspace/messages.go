@@ -55,6 +55,7 @@ func (d *deciding) messagePost() *protocol.Error {
 	if err := d.attach(room, draft, post); err != nil {
 		return err
 	}
+	d.referee(room, actor, post)
 	d.answer(actor, room.ID, post).RunID = run
 	return nil
 }

@@ -52,12 +52,24 @@ func (s *State) turnGiven(room *Room, e protocol.Event, d *protocol.MessagePost)
 		to = slices.DeleteFunc(slices.Clone(room.Members), func(id string) bool { return s.harnessOf(id) == "" })
 	}
 	for _, id := range to {
-		if id == e.Actor.ID || !room.Has(id) {
-			continue
+		if id != e.Actor.ID {
+			room.turn(id, e.Seq)
 		}
-		seat := room.Seats[id]
-		seat.PrevTurn, seat.Turn = seat.Turn, e.Seq
-		room.setSeat(id, seat)
+	}
+}
+
+// turnHanded notes whom a message was handed to.
+func (s *State) turnHanded(room *Room, e protocol.Event, d *protocol.MessageHanded) {
+	for _, id := range d.AgentIDs {
+		room.turn(id, e.Seq)
+	}
+}
+
+func (r *Room) turn(id string, seq int64) {
+	if r.Has(id) {
+		seat := r.Seats[id]
+		seat.PrevTurn, seat.Turn = seat.Turn, seq
+		r.setSeat(id, seat)
 	}
 }
 

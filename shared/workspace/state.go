@@ -122,6 +122,8 @@ type Room struct {
 	Seats map[string]Seat `json:"seats,omitzero"`
 	// FirstSaid is the seq of the first words said here, 0 for none.
 	FirstSaid int64 `json:"first_said,omitzero"`
+	// Talk is how far its agents have gone on with each other by themselves.
+	Talk Talk `json:"talk,omitzero"`
 	// Replaced are the newest who were replaced here, oldest first, at most MaxReplaced.
 	Replaced Replacements `json:"replaced,omitzero"`
 	// Lead is the agent that leads, "" for none.
