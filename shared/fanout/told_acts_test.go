@@ -250,6 +250,9 @@ var acts = map[string]act{
 		}
 		return command(l.owner(), workspace.DraftIn(d.early(l.rooms), set))
 	}},
+	"exchange.set": {8, func(l *life, d dice) workspace.Command {
+		return command(l.somebody(d), workspace.DraftIn(d.early(l.rooms), &protocol.ExchangeSet{State: d.one("paused", "paused", "going")}))
+	}},
 	"space.archived": {2, func(l *life, d dice) workspace.Command {
 		return command(l.owner(), workspace.DraftIn(d.one(l.rooms...), &protocol.SpaceArchived{}))
 	}},
@@ -394,6 +397,6 @@ func onRun(weight int, data protocol.Data) act {
 // made are the types that come of other acts, and those that are made at delivery and are in no log.
 var made = map[string]string{
 	"workspace.opened": "how each life begins", "agent.released": "member.removed", "room.line": waits,
-	"message.held": "message.post", "turn.passed": "message.post",
+	"message.held": "message.post", "message.handed": "exchange.set", "turn.passed": "message.post",
 	"hello": "", "message.new": "", "message.overheard": "",
 }

@@ -139,6 +139,9 @@ func of(s *workspace.State, e protocol.Event, c workspace.Caller) audience {
 	if _, passed := e.Data.(*protocol.TurnPassed); passed && !mine(e.Actor.ID) {
 		return audience{}
 	}
+	if handed, ok := e.Data.(*protocol.MessageHanded); ok && s.Harnesses[c.ID] != nil && !slices.ContainsFunc(handed.AgentIDs, mine) { // contract U-84
+		return audience{}
+	}
 	if e.SpaceID != "" {
 		room := s.Rooms[e.SpaceID]
 		a.in = room != nil && !room.Deleted && slices.ContainsFunc(room.Members, mine)
@@ -261,7 +264,7 @@ func (o *oracle) misread(e protocol.Event, c told) string {
 	for _, x := range said {
 		id := protocol.MessageID(x.ID)
 		if from := max(d.Context.SinceSeq+1, d.Context.Before); !d.Context.Truncated && x.Seq > d.Context.SinceSeq || d.Context.Truncated && x.Seq >= from {
-			if !shown[id] && !gone[id] && !own(x) {
+			if !shown[id] && !gone[id] && !own(x) && id != d.MessageID { // what is handed on is no line of its own
 				return fmt.Sprintf("the words at %d by %s are missing (for %v; %d lines): since %d, before %d, truncated %v", x.Seq, x.Actor.ID, d.For, len(d.Context.Lines), d.Context.SinceSeq, d.Context.Before, d.Context.Truncated)
 			}
 		}
