@@ -16,7 +16,7 @@ MINISTACK             := $(BIN)/ministack-$(MINISTACK_VERSION)/bin/ministack
 
 PACKAGE_LIMIT         := 15000000
 
-.PHONY: help run test lint e2e bench cost build deploy clean fuzz fmt
+.PHONY: help run test lint e2e localstack bench cost build deploy clean fuzz fmt
 
 help: ## this list
 	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /\1\t/' | expand -t 10
@@ -36,6 +36,10 @@ lint: $(GOLANGCI_LINT) $(CFN_LINT) ## golangci-lint, and cfn-lint on the templat
 e2e: $(MINISTACK) $(FUNCTIONS:%=.build/host/%/bootstrap) ## the template deployed on MiniStack, with a conversation on it
 	go build -o .build/e2e ./localstack/e2e
 	.build/e2e -ministack $(MINISTACK) $(ARGS)
+
+localstack: $(FUNCTIONS:%=.build/linux/%/bootstrap) ## the same on LocalStack (Docker and LOCALSTACK_AUTH_TOKEN; ARGS=-dry-run needs neither)
+	go build -o .build/e2e ./localstack/e2e
+	.build/e2e -target localstack -functions .build/linux $(ARGS)
 
 fmt: $(GOLANGCI_LINT) ## gofmt and goimports over everything
 	$(GOLANGCI_LINT) fmt ./...
@@ -59,6 +63,9 @@ build: $(FUNCTIONS:%=.build/%/bootstrap) ## every function's binary for Lambda, 
 
 .build/host/%/bootstrap: FORCE
 	CGO_ENABLED=0 go build -tags lambda.norpc -trimpath -ldflags "-s -w" -o $@ ./functions/$*
+
+.build/linux/%/bootstrap: FORCE
+	GOOS=linux CGO_ENABLED=0 go build -tags lambda.norpc -trimpath -ldflags "-s -w" -o $@ ./functions/$*
 
 .build/%/bootstrap: FORCE
 	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 go build -tags lambda.norpc -trimpath -ldflags "-s -w" -o $@ ./functions/$*

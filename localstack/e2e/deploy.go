@@ -44,7 +44,8 @@ func awsConfig(url string) aws.Config {
 
 // deploy puts the packages of the functions (folder/NAME/bootstrap) where the template looks for them, makes the operator's token, and
 // creates the stack.
-func deploy(ctx context.Context, cfg aws.Config, template, folder string) (*stack, error) {
+func deploy(ctx context.Context, t target, template, folder string) (*stack, error) {
+	cfg := awsConfig(t.url)
 	if err := upload(ctx, s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true }), folder); err != nil {
 		return nil, err
 	}
@@ -55,10 +56,14 @@ func deploy(ctx context.Context, cfg aws.Config, template, folder string) (*stac
 	if err != nil {
 		return nil, fmt.Errorf("make the admin token: %w", err)
 	}
+	var given []cfntypes.Parameter
+	for _, p := range t.parameters {
+		given = append(given, cfntypes.Parameter{ParameterKey: &p.name, ParameterValue: &p.value})
+	}
 	cfn := cloudformation.NewFromConfig(cfg)
 	_, err = cfn.CreateStack(ctx, &cloudformation.CreateStackInput{
 		StackName: aws.String(stackName), TemplateBody: &template,
-		Parameters:   []cfntypes.Parameter{{ParameterKey: aws.String("Edge"), ParameterValue: aws.String("off")}},
+		Parameters:   given,
 		Capabilities: []cfntypes.Capability{cfntypes.CapabilityCapabilityIam, cfntypes.CapabilityCapabilityAutoExpand},
 	})
 	if err != nil {
@@ -85,7 +90,7 @@ func upload(ctx context.Context, bin *s3.Client, folder string) error {
 	if _, err := bin.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(bucket)}); err != nil {
 		return fmt.Errorf("make a bucket: %w", err)
 	}
-	programs, err := filepath.Glob(filepath.Join(folder, "*", "bootstrap"))
+	programs, err := packages(folder)
 	if err != nil {
 		return err
 	}
@@ -114,7 +119,33 @@ func upload(ctx context.Context, bin *s3.Client, folder string) error {
 			return fmt.Errorf("upload %s: %w", name, err)
 		}
 	}
+	nested, err := filepath.Glob(nestedTemplates)
+	if err != nil {
+		return err
+	}
+	for _, file := range nested {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		name := filepath.Base(file)
+		if _, err = bin.PutObject(ctx, &s3.PutObjectInput{Bucket: aws.String(bucket), Key: &name, Body: bytes.NewReader(text)}); err != nil {
+			return fmt.Errorf("upload %s: %w", name, err)
+		}
+	}
 	return nil
+}
+
+// nestedTemplates are the templates that the stack's resources name.
+const nestedTemplates = "infra/*.yaml"
+
+// packages are the built programs in a folder. None is an error.
+func packages(folder string) ([]string, error) {
+	programs, err := filepath.Glob(filepath.Join(folder, "*", "bootstrap"))
+	if err == nil && len(programs) == 0 {
+		err = fmt.Errorf("%s has no NAME/bootstrap: the functions are not built", folder)
+	}
+	return programs, err
 }
 
 // whyNot tells which resources failed.

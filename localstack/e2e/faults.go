@@ -47,7 +47,7 @@ func (t *town) gone(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := t.all(ctx, ack.Seq, map[string]string{"Scout": "message.new", "Ledger": "message.overheard"}); err != nil {
+	if err := t.all(ctx, ack.Seq, map[string]string{"Scout": "message.new", "Ledger": "message.overheard"}, "message.post"); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -75,7 +75,21 @@ func (t *town) sweep(ctx context.Context) error {
 	if ok {
 		return errors.New("the connection is still on the books")
 	}
+	if err != nil {
+		return err
+	}
+	t.left, err = t.dead(ctx, "left=", session.Subscription{State: session.Replaying, Generation: "g"}, time.Now().Add(-time.Second))
 	return err
+}
+
+// swept waits until what the step before left behind is removed without anybody's doing.
+func (t *town) swept(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 90*time.Second)
+	defer cancel()
+	return eventually(ctx, "the schedule's sweep", func() (bool, error) {
+		stands, err := t.left()
+		return !stands, err
+	})
 }
 
 // poison spoils the log of another workspace, and then writes in this one.
@@ -110,7 +124,7 @@ func (t *town) poison(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := t.all(ctx, ack.Seq, map[string]string{"Scout": "message.new", "Ledger": "message.overheard"}); err != nil {
+	if err := t.all(ctx, ack.Seq, map[string]string{"Scout": "message.new", "Ledger": "message.overheard"}, "message.post"); err != nil {
 		return err
 	}
 	queue := sqs.NewFromConfig(t.stack.cfg)
@@ -145,6 +159,7 @@ func (t *town) revoke(ctx context.Context) error {
 		change, lost := l.change, l.lost
 		l.mu.Unlock()
 		if lost != nil {
+			delete(t.listeners, "Ledger")
 			_, err := t.as(client.Bearer(t.ledger.Token)).Ticket(ctx)
 			return refused(err, protocol.Unauthorized)
 		}

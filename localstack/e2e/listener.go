@@ -67,14 +67,19 @@ func (l *listener) note(what func()) {
 	l.change = make(chan struct{})
 }
 
-// await waits for the event with a seq, and says what it came as.
+// await waits for the event with a seq.
 func (l *listener) await(ctx context.Context, seq int64) (client.Event, error) {
+	return l.find(ctx, fmt.Sprint(seq), func(e client.Event) bool { return e.Seq == seq })
+}
+
+// find waits for the first event that is the one.
+func (l *listener) find(ctx context.Context, what string, is func(client.Event) bool) (client.Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
 		l.mu.Lock()
 		change, lost := l.change, l.lost
-		i := slices.IndexFunc(l.events, func(e client.Event) bool { return e.Seq == seq })
+		i := slices.IndexFunc(l.events, is)
 		var found client.Event
 		if i >= 0 {
 			found = l.events[i]
@@ -86,7 +91,7 @@ func (l *listener) await(ctx context.Context, seq int64) (client.Event, error) {
 		select {
 		case <-change:
 		case <-ctx.Done():
-			return found, fmt.Errorf("%s was not sent %d: %w", l.name, seq, errors.Join(ctx.Err(), lost))
+			return found, fmt.Errorf("%s was not sent %s: %w", l.name, what, errors.Join(ctx.Err(), lost))
 		}
 	}
 }

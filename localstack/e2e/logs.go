@@ -11,7 +11,12 @@ import (
 )
 
 // logs reads what the functions logged: no fault but that of the spoilt workspace, and nothing that is nobody's to read.
-func (t *town) logs(ctx context.Context) error {
+func (t *town) logs(ctx context.Context) error { return t.readLogs(ctx, true) }
+
+// secrets is logs after faults that were made up.
+func (t *town) secrets(ctx context.Context) error { return t.readLogs(ctx, false) }
+
+func (t *town) readLogs(ctx context.Context, sound bool) error {
 	secrets := []string{t.stack.adminToken, t.workspace.PairingCode, t.priya.PairingCode, t.scout.Token, t.ledger.Token, theQuestion}
 	api := cloudwatchlogs.NewFromConfig(t.stack.cfg)
 	var faults []error
@@ -29,7 +34,7 @@ func (t *town) logs(ctx context.Context) error {
 			lines += len(page.Events)
 			for _, e := range page.Events {
 				line := aws.ToString(e.Message)
-				if strings.Contains(line, `"level":"ERROR"`) && !strings.Contains(line, t.spoilt) || strings.Contains(line, "panic") {
+				if sound && strings.Contains(line, `"level":"ERROR"`) && !strings.Contains(line, t.spoilt) || strings.Contains(line, "panic") {
 					faults = append(faults, fmt.Errorf("%s: %s", group, line))
 				}
 				for _, s := range secrets {
@@ -39,7 +44,7 @@ func (t *town) logs(ctx context.Context) error {
 				}
 			}
 		}
-		if lines == 0 && name != "TimersLogs" {
+		if lines == 0 {
 			faults = append(faults, fmt.Errorf("%s is empty", group))
 		}
 	}

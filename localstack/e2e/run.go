@@ -10,64 +10,61 @@ import (
 	"time"
 )
 
-// notTried is what a run here says nothing about.
-var notTried = []string{
-	"a refused upgrade is a 401: MiniStack answers 500 to an authorizer that fails with Unauthorized",
-	"RouteResponse: MiniStack answers a frame with what the function returned, with or without one",
-	"frames of one socket that overtake each other: MiniStack handles them one after the other",
-	"the limits of API Gateway (32 KB, 128 KB, 10 minutes, 2 hours) and its 429 and 413",
-	"a stream mapping's retries, bisecting, partial failures and failure queue: MiniStack stores them and does not do as they say",
-	"deadlines, which no rule has yet; the schedule of the sweep, every minute",
-	"the rights of the roles, which are checked by a test of the template; arm64",
-}
-
-// run starts MiniStack, does every step and stops it.
+// run starts the emulator, does every step and stops it.
 func run(ctx context.Context, o options, out io.Writer) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, 8*time.Minute, errors.New("8 minutes are over"))
+	known, ok := targets[o.target]
+	if !ok {
+		return fmt.Errorf("--target %q is neither ministack nor localstack", o.target)
+	}
+	if o.dryRun {
+		return dryRun(o, known.plan(), out)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, 9*time.Minute, errors.New("9 minutes are over"))
 	defer cancel()
 	began := time.Now()
-	s, err := startServer(ctx, o.program, o.log)
+	e, err := known.start(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer s.stop()
-	took(out, "MiniStack is up at "+s.url, began)
-
-	raw, err := os.ReadFile(o.template)
+	defer e.stop()
+	took(out, e.name+" is up at "+e.url, began)
+	template, err := prepare(o, e.target)
 	if err != nil {
 		return err
 	}
-	all := changes(s.url, architecture())
-	template, err := adapt(string(raw), all)
-	if err != nil {
-		return err
-	}
-	for _, c := range all {
-		fmt.Fprintf(out, "     changed: %s (%s)\n", c.what, c.why)
-	}
+	e.differs(out)
 	start := time.Now()
-	deployed, err := deploy(ctx, awsConfig(s.url), template, o.functions)
+	deployed, err := deploy(ctx, e.target, template, o.functions)
 	if err != nil {
 		return err
 	}
 	took(out, fmt.Sprintf("the stack is deployed, %d resources", len(deployed.ids)), start)
-
-	if err := talk(ctx, deployed, s.url, out); err != nil {
+	if err := talk(ctx, deployed, e, out); err != nil {
 		return err
 	}
 	start = time.Now()
-	if err := contract(ctx, s.url, out); err != nil {
+	if err := contract(ctx, e.url, out); err != nil {
 		return err
 	}
-	took(out, "the contract of the table holds on MiniStack's DynamoDB", start)
-	for _, what := range notTried {
+	took(out, "the contract of the table holds on "+e.name+"'s DynamoDB", start)
+	for _, what := range e.untried {
 		fmt.Fprintf(out, "     not tried: %s\n", what)
 	}
 	took(out, "all of it", began)
 	return nil
 }
 
-// contract runs the table's own tests against MiniStack's DynamoDB.
+// differs prints what is deployed otherwise than on AWS.
+func (t target) differs(out io.Writer) {
+	for _, c := range t.changes {
+		fmt.Fprintf(out, "     changed: %s (%s)\n", c.what, c.why)
+	}
+	for _, p := range t.parameters {
+		fmt.Fprintf(out, "     parameter: %s is %s (%s)\n", p.name, p.value, p.why)
+	}
+}
+
+// contract runs the table's own tests against the emulator's DynamoDB.
 func contract(ctx context.Context, url string, out io.Writer) error {
 	tests := exec.CommandContext(ctx, "go", "test", "-count=1", "./shared/dynamo")
 	tests.Env = append(os.Environ(), "CHIPS_DYNAMODB_ENDPOINT="+url)

@@ -91,7 +91,9 @@ func (p *Proxy) fault(c Call) Fault {
 		return None
 	}
 	f := p.rule(c)
-	p.seen[f]++
+	if f != None {
+		p.seen[f]++
+	}
 	return f
 }
 
