@@ -89,13 +89,7 @@ func (c *cloud) endpoint(function string) http.Handler {
 		service, action, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 		switch {
 		case strings.HasPrefix(service, "DynamoDB_"):
-			var in struct{ IndexName string }
-			_ = json.Unmarshal(body, &in)
-			resource := "table"
-			if in.IndexName != "" {
-				resource += "/index/" + in.IndexName
-			}
-			c.note(function, "dynamodb:"+action+" "+resource)
+			c.note(function, "dynamodb:"+action+" "+rowsOf(body))
 			c.dynamo.ServeHTTP(w, r)
 		case service == "AmazonSSM":
 			c.note(function, "ssm:"+action+" parameter")
@@ -137,6 +131,26 @@ func (c *cloud) endpoint(function string) http.Handler {
 			w.WriteHeader(http.StatusNotImplemented)
 		}
 	})
+}
+
+// rowsOf is what a call of the table is about: an index, or rows by what their pk begins with.
+func rowsOf(body []byte) string {
+	var in struct {
+		IndexName                 string
+		Key, Item                 struct{ PK struct{ S string } }
+		ExpressionAttributeValues struct {
+			PK struct{ S string } `json:":pk"`
+		}
+	}
+	_ = json.Unmarshal(body, &in)
+	if in.IndexName != "" {
+		return "table/index/" + in.IndexName
+	}
+	pk := in.Key.PK.S + in.Item.PK.S + in.ExpressionAttributeValues.PK.S
+	if end := strings.IndexAny(pk, "#_"); end > 0 {
+		return "table " + pk[:end+1]
+	}
+	return "table without a known pk: " + string(body)
 }
 
 // schedule makes one, of which there is one for a name.
@@ -305,7 +319,10 @@ func environment(t *testing.T, tp template, name, endpoint string) []string {
 	for key, value := range vars {
 		ref, _ := at(value, "Ref").(string)
 		sub, _ := at(value, "Fn::Sub").(string)
+		plain, _ := value.(string)
 		switch {
+		case plain != "":
+			env = append(env, key+"="+plain)
 		case ref == "Table":
 			env = append(env, key+"="+tableName)
 		case key == "CHIPS_EDGE_SECRETS":

@@ -49,6 +49,10 @@ type Config struct {
 
 	// Idle is how long a socket may be silent before it is given up, 75 seconds when 0: the server pings every 20.
 	Idle time.Duration
+	// Quiet is the same for a socket on which no WebSocket ping or pong ever came, ten and a half minutes when 0. It may be so behind
+	// API Gateway, where the server pings by frames, and each frame is paid for: within ten minutes something comes. A socket that was
+	// silent for so long is asked by a ping frame, and given up after another AnswerWait.
+	Quiet time.Duration
 	// AnswerWait is how long a write may go without an answer before its socket is given up, 30 seconds when 0.
 	AnswerWait time.Duration
 	// MaxBackoff is the longest pause before a new try, 30 seconds when 0.
@@ -83,6 +87,7 @@ func (c Config) withDefaults() Config {
 	c.SocketURL = cmp.Or(c.SocketURL, "ws"+strings.TrimPrefix(c.URL, "http")+"/v1/ws")
 	c.MaxUnanswered = cmp.Or(c.MaxUnanswered, 1000)
 	c.Idle = cmp.Or(c.Idle, 75*time.Second)
+	c.Quiet = max(c.Idle, cmp.Or(c.Quiet, 630*time.Second))
 	c.AnswerWait = cmp.Or(c.AnswerWait, 30*time.Second)
 	c.MaxBackoff = cmp.Or(c.MaxBackoff, 30*time.Second)
 	if c.HTTP == nil {

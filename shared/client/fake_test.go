@@ -24,6 +24,9 @@ type fakeServer struct {
 	t       *testing.T
 	url     string
 	sockets chan *peer
+	// deaf has it answer no pings; pinged is told of each.
+	deaf   atomic.Bool
+	pinged chan struct{}
 	// head is what GET /v1/events says.
 	head atomic.Int64
 	// refuse is an error body for the ticket request, "" for none.
@@ -37,7 +40,7 @@ type fakeServer struct {
 }
 
 func newFake(t *testing.T) *fakeServer {
-	f := &fakeServer{t: t, sockets: make(chan *peer, 8), posted: make(chan string, 8)}
+	f := &fakeServer{t: t, sockets: make(chan *peer, 8), posted: make(chan string, 8), pinged: make(chan struct{}, 1)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/socket-tickets", func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer secret" {
@@ -63,7 +66,13 @@ func newFake(t *testing.T) *fakeServer {
 			t.Errorf("upgrade with ticket %q, want %q", r.URL.Query().Get("ticket"), want)
 		}
 		f.upgraded.Store(r.URL.Path)
-		conn, err := websocket.Accept(w, r, nil)
+		conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{OnPingReceived: func(context.Context, []byte) bool {
+			select {
+			case f.pinged <- struct{}{}:
+			default:
+			}
+			return !f.deaf.Load()
+		}})
 		if err != nil {
 			return
 		}

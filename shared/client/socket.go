@@ -40,6 +40,8 @@ type socket struct {
 	// idle fires when nothing was heard for a while; frames counts what was heard.
 	idle   *time.Timer
 	frames atomic.Int64
+	// controls says that a ping or a pong came: whoever holds the other end answers pings.
+	controls atomic.Bool
 	// hello is given the workspace when hello was answered.
 	hello chan string
 
@@ -53,7 +55,7 @@ func (c *Client) connect(ctx context.Context) (progress bool, err error) {
 	life, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	s := &socket{c: c, end: end, hello: make(chan string, 1)}
-	if s.conn, err = c.dial(ctx, s.heard); err != nil {
+	if s.conn, err = c.dial(ctx, s.heardControl); err != nil {
 		return false, err
 	}
 	conn := s.conn
@@ -253,13 +255,43 @@ func (s *socket) heard() {
 	s.idle.Reset(s.c.cfg.Idle / 2)
 }
 
-// probe asks a socket that has been silent for half of what it may be for a sign of life, and gives it up where none comes.
+// heardControl notes a ping or a pong.
+func (s *socket) heardControl() {
+	s.controls.Store(true)
+	s.heard()
+}
+
+// probe asks a socket that has been silent for half of what it may be for a sign of life, and gives it up where none comes. Where it is
+// not known whether pings are answered, that says nothing yet: then it is asked again, by a frame, when it has been silent for much longer.
 func (s *socket) probe(life context.Context) {
 	before := s.frames.Load()
 	ctx, cancel := context.WithTimeout(life, s.c.cfg.Idle/2)
 	defer cancel()
-	if err := s.conn.Ping(ctx); err != nil && s.frames.Load() == before {
-		s.end(errSilent)
+	err := s.conn.Ping(ctx)
+	silent := func() bool { return s.frames.Load() == before && life.Err() == nil }
+	if err == nil || !silent() {
+		return
+	}
+	if !s.controls.Load() {
+		if !pause(life, s.c.cfg.Quiet-s.c.cfg.Idle) || !silent() {
+			return
+		}
+		if s.write(life, protocol.PingFrame{Frame: "ping"}) == nil && !pause(life, s.c.cfg.AnswerWait) || !silent() {
+			return
+		}
+	}
+	s.end(errSilent)
+}
+
+// pause waits, and says whether it did so to the end.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

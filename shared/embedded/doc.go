@@ -9,7 +9,7 @@
 // Reads are bbolt's read transactions, straight from the mapped file, and see every write that was answered. They copy what
 // they answer: the map moves as the file grows.
 //
-// Rows of connections (X#) and fan-out cursors (F#) are kept in memory alone, behind the same methods. A connection cannot
+// Rows of connections (X#, and L#, which workspaces have any) and fan-out cursors (F#) are kept in memory alone, behind the same methods. A connection cannot
 // outlive the process that holds its socket, and with the connections goes all that a cursor says has been sent: after a
 // start there is nobody who could be sent anything twice. They change with every subscribe and every range that is sent, and would
 // double the syncs.

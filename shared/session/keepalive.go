@@ -30,7 +30,7 @@ type Hearing interface {
 // was not there when a ping went out does not close anybody for it.
 //
 // A ping for each socket of its own, due in the table, was turned down: to move a row in the index is three write units, twice as dear as
-// the ping itself. This way a visit is one read unit for each workspace and 4 KB of its connections.
+// the ping itself. This way a visit is one read unit for each workspace and 4 KB of its connections (docs/adr/0004-keepalive.md).
 type Keepalive struct {
 	s *Sessions
 	c KeepaliveConfig
