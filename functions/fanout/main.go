@@ -57,7 +57,7 @@ func run() error {
 		Deadlines: deadline.New(deadline.Config{Log: eng, Rows: table, Alarms: alarms, Now: time.Now, Logger: log}),
 		Now:       time.Now,
 		Logger:    log,
-		Late:      meter.Late,
+		Late:      meter.Lag(emf.DeliveryLag),
 	})
 	bell := apigw.Doorbell{
 		Ring:   sender.Ring,

@@ -45,6 +45,8 @@ type Config struct {
 	Alarms Alarms
 	Now    func() time.Time
 	Logger *slog.Logger
+	// Late, where there is one, is told of each deadline that fired how long after it was due.
+	Late func(workspace string, lag time.Duration)
 }
 
 // Keeper arms deadlines and fires them. It is for any number of goroutines, and any number of keepers may share a table.
@@ -153,8 +155,12 @@ func (k *Keeper) Fire(ctx context.Context, a Alarm) error {
 		return fmt.Errorf("fire %s %s of %s: %w", a.Kind, a.ID, a.WorkspaceID, err)
 	}
 	if !out.NothingToDo() {
+		lag := out.Commit.TS.Sub(a.Due)
 		k.c.Logger.InfoContext(ctx, "a deadline fired", "workspace_id", a.WorkspaceID, "kind", a.Kind, "id", a.ID,
-			"seq", out.Commit.First, "late_ms", out.Commit.TS.Sub(a.Due).Milliseconds())
+			"seq", out.Commit.First, "late_ms", lag.Milliseconds())
+		if k.c.Late != nil {
+			k.c.Late(a.WorkspaceID, lag)
+		}
 	}
 	var pending bool
 	var d workspace.Deadline

@@ -26,8 +26,10 @@ const (
 	PushesThrottled Metric = "PushesThrottled"
 	// LostPushes are frames of which it is not known whether they were sent.
 	LostPushes Metric = "LostPushes"
-	// DeliveryLag is how many milliseconds the oldest commit of an invocation took to be sent to all who are live.
+	// DeliveryLag is how many milliseconds an event took at most to be sent to all who are live.
 	DeliveryLag Metric = "DeliveryLag"
+	// DeadlineLag is how many milliseconds after it was due a deadline fired at most.
+	DeadlineLag Metric = "DeadlineLag"
 	// Replays are runs of a catch-up.
 	Replays Metric = "Replays"
 	// Swept are rows about which something was due that nobody else had done.
@@ -41,7 +43,7 @@ const (
 // Metrics are all of them.
 func Metrics() []Metric {
 	return []Metric{
-		Appends, Conflicts, Deliveries, PushesGone, PushesThrottled, LostPushes, DeliveryLag, Replays, Swept, TableFaults, NearTimeout,
+		Appends, Conflicts, Deliveries, PushesGone, PushesThrottled, LostPushes, DeliveryLag, DeadlineLag, Replays, Swept, TableFaults, NearTimeout,
 	}
 }
 
@@ -53,7 +55,7 @@ type Meter struct {
 
 	mu     sync.Mutex
 	counts map[Metric]int64
-	// workspace is whose lag was the largest, or who else was last counted for.
+	// workspace is whose lag was the largest, or else whose append was the first.
 	workspace string
 }
 
@@ -82,7 +84,7 @@ func (m *Meter) most(name Metric, n int64, workspace string) {
 func (m *Meter) about(workspace string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, ok := m.counts[DeliveryLag]; !ok {
+	if m.workspace == "" {
 		m.workspace = workspace
 	}
 }
@@ -133,7 +135,7 @@ func (m *Meter) line() []byte {
 }
 
 // units are those of metrics that are no counts.
-var units = map[Metric]string{DeliveryLag: "Milliseconds"}
+var units = map[Metric]string{DeliveryLag: "Milliseconds", DeadlineLag: "Milliseconds"}
 
 // Handler is what the Lambda runtime calls: lambda.Handler.
 type Handler interface {
@@ -148,14 +150,18 @@ type each struct {
 // Each writes the line after each invocation, however that ends.
 func (m *Meter) Each(next Handler) Handler { return each{m, next} }
 
-// nearly is how much of its time an invocation may take before it is NearTimeout.
-const nearly = 0.8
+// nearly is how much of its time an invocation may take before it is NearTimeout. What is given more than atOnce uses it up as a matter
+// of course.
+const (
+	nearly = 0.8
+	atOnce = time.Minute
+)
 
 // Invoke calls the handler.
 func (e each) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	defer e.m.flush()
-	if deadline, ok := ctx.Deadline(); ok {
-		start := e.m.now()
+	start := e.m.now()
+	if deadline, ok := ctx.Deadline(); ok && deadline.Sub(start) <= atOnce {
 		defer func() {
 			if used := e.m.now().Sub(start); used.Seconds() > nearly*deadline.Sub(start).Seconds() {
 				e.m.add(NearTimeout, 1)

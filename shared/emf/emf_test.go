@@ -47,9 +47,9 @@ const head = `{"_aws":{"Timestamp":1764500000000,"CloudWatchMetrics":[{"Namespac
 func TestALineIsAllOfAnInvocation(t *testing.T) {
 	r := newRig()
 	got := r.invocation(func() {
-		r.Late("ws_fast", 3*time.Millisecond)
-		r.Late("ws_slow", 250*time.Millisecond)
-		r.Late("ws_other", 4*time.Millisecond)
+		r.Lag(emf.DeliveryLag)("ws_fast", 3*time.Millisecond)
+		r.Lag(emf.DeliveryLag)("ws_slow", 250*time.Millisecond)
+		r.Lag(emf.DeliveryLag)("ws_other", 4*time.Millisecond)
 		_ = emf.Run(r.Meter, emf.Replays, func(context.Context, int) error { return errors.New("oh") })(context.Background(), 1)
 	})
 	want := head + `{"Name":"DeliveryLag","Unit":"Milliseconds"},{"Name":"Replays"}]}]},"workspace_id":"ws_slow","DeliveryLag":250,"Replays":1}` + "\n"
@@ -64,7 +64,7 @@ func TestALineIsAllOfAnInvocation(t *testing.T) {
 func TestWithoutANamespaceNothingIsWritten(t *testing.T) {
 	var out bytes.Buffer
 	m := emf.New(&out, "", time.Now)
-	_, _ = m.Each(handler(func(context.Context) error { m.Late("ws_a", time.Second); return nil })).Invoke(context.Background(), nil)
+	_, _ = m.Each(handler(func(context.Context) error { m.Lag(emf.DeliveryLag)("ws_a", time.Second); return nil })).Invoke(context.Background(), nil)
 	if out.Len() > 0 {
 		t.Error(out.String())
 	}
@@ -75,7 +75,7 @@ func TestALineIsWrittenHoweverItEnds(t *testing.T) {
 	func() {
 		defer func() { _ = recover() }()
 		_, _ = r.Each(handler(func(context.Context) error {
-			r.Late("ws_a", time.Second)
+			r.Lag(emf.DeliveryLag)("ws_a", time.Second)
 			panic("oh")
 		})).Invoke(context.Background(), nil)
 	}()
@@ -85,13 +85,22 @@ func TestALineIsWrittenHoweverItEnds(t *testing.T) {
 }
 
 func TestNearTimeout(t *testing.T) {
-	for used, near := range map[time.Duration]bool{23 * time.Second: false, 24 * time.Second: true, 29 * time.Second: true} {
+	for _, c := range []struct {
+		used, of time.Duration
+		near     bool
+	}{
+		{23 * time.Second, 29 * time.Second, false},
+		{24 * time.Second, 29 * time.Second, true},
+		{29 * time.Second, 29 * time.Second, true},
+		{59 * time.Second, time.Minute, true},
+		{14 * time.Minute, 15 * time.Minute, false}, // a replay's
+	} {
 		r := newRig()
-		ctx, cancel := context.WithDeadline(context.Background(), r.at.Add(29*time.Second))
-		_, _ = r.Each(handler(func(context.Context) error { r.at = r.at.Add(used); return nil })).Invoke(ctx, nil)
+		ctx, cancel := context.WithDeadline(context.Background(), r.at.Add(c.of))
+		_, _ = r.Each(handler(func(context.Context) error { r.at = r.at.Add(c.used); return nil })).Invoke(ctx, nil)
 		cancel()
-		if strings.Contains(r.out.String(), `"NearTimeout":1`) != near {
-			t.Errorf("%v of 29 s: %q", used, r.out.String())
+		if strings.Contains(r.out.String(), `"NearTimeout":1`) != c.near {
+			t.Errorf("%v of %v: %q", c.used, c.of, r.out.String())
 		}
 	}
 }

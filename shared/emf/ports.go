@@ -17,9 +17,9 @@ func Run[T any](m *Meter, name Metric, run func(context.Context, T) error) func(
 	}
 }
 
-// Late notes how long the oldest event of a range took to be sent to a workspace's live connections: fanout.Config.Late.
-func (m *Meter) Late(workspace string, lag time.Duration) {
-	m.most(DeliveryLag, lag.Milliseconds(), workspace)
+// Lag notes under a metric how late something was for a workspace, and keeps the latest: fanout.Config.Late, deadline.Config.Late.
+func (m *Meter) Lag(name Metric) func(workspace string, lag time.Duration) {
+	return func(workspace string, lag time.Duration) { m.most(name, max(0, lag.Milliseconds()), workspace) }
 }
 
 // Push counts what becomes of frames.
