@@ -81,7 +81,7 @@ func newCloud(ctx context.Context) (*cloud, error) {
 	c.sessions = newSessions(newEngine())
 	rung := newEngine()
 	c.fanout = fanout.New(fanout.Config{
-		Log: rung, Connections: newSessions(rung), Rows: c.table, Push: push, Deadlines: newKeeper(rung), Now: c.now, Logger: log, Late: c.metrics.Late,
+		Log: rung, Connections: newSessions(rung), Rows: c.table, Push: push, Deadlines: newKeeper(rung), Now: c.now, Logger: log, Late: c.metrics.Lag(emf.DeliveryLag),
 	})
 	swept := newSessions(nil)
 	c.sweep = sweep.New(sweep.Config{
