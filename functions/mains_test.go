@@ -349,6 +349,7 @@ func (w *world) missesAsks(tp template) {
 			w.t.Errorf("timers: %s", a.body)
 		}
 	}
+	counts(w.t, timers, 1, map[string]float64{"Appends": 1, "DeadlineLag": -1}) // the second time nothing is due
 	for _, request := range w.schedules { // it rings early, and is left to the queue
 		var made struct {
 			GroupName, ActionAfterCompletion string
@@ -372,6 +373,7 @@ func (w *world) missesAsks(tp template) {
 			w.t.Errorf("sweep: %s", a.body)
 		}
 	}
+	counts(w.t, sweep, 1, map[string]float64{"Swept": 1, "DeadlineLag": -1})
 	var log struct {
 		Events []struct{ Type, About string }
 	}

@@ -54,6 +54,7 @@ func run() error {
 		Alarms: scheduler.NewQueue(cfg, os.Getenv("CHIPS_DEADLINE_QUEUE"), time.Now),
 		Now:    time.Now,
 		Logger: slog.Default(),
+		Late:   meter.Lag(emf.DeadlineLag),
 	})
 	lambda.Start(meter.Each(lambda.NewHandler(sweep.New(sweep.Config{
 		Rows: table,

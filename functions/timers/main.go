@@ -45,6 +45,7 @@ func run() error {
 		Alarms: scheduler.NewQueue(cfg, os.Getenv("CHIPS_DEADLINE_QUEUE"), time.Now),
 		Now:    time.Now,
 		Logger: log,
+		Late:   meter.Lag(emf.DeadlineLag),
 	})
 	lambda.Start(meter.Each(lambda.NewHandler(apigw.Timers(keeper.Fire, log))))
 	return nil
