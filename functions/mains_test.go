@@ -350,7 +350,7 @@ func (w *world) missesAsks(tp template) {
 		}
 	}
 	counts(w.t, timers, 1, map[string]float64{"Appends": 1, "DeadlineLag": -1}) // the second time nothing is due
-	for _, request := range w.schedules { // it rings early, and is left to the queue
+	for _, request := range w.schedules {                                       // it rings early, and is left to the queue
 		var made struct {
 			GroupName, ActionAfterCompletion string
 			Target                           struct{ Arn, RoleArn, Input string }
