@@ -383,13 +383,13 @@ func TestFireFails(t *testing.T) {
 func TestFireAgainstTheCure(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		const races = 200
+		behind := engine.New(w.table, engine.Options{Now: func() time.Time { return time.Now().Add(-time.Millisecond) }})
+		ahead := w.newKeeper(engine.New(w.table, engine.Options{Now: time.Now}), w.table, w.alarms)
 		made := 0
 		for i := range races {
 			a, commits := w.fork()
 			w.must(w.keeper.Arm(t.Context(), ws, commits))
 			time.Sleep(time.Until(a.Due))
-			behind := engine.New(w.table, engine.Options{Now: func() time.Time { return time.Now().Add(-time.Millisecond) }})
-			ahead := w.newKeeper(engine.New(w.table, engine.Options{Now: time.Now}), w.table, w.alarms)
 			var both sync.WaitGroup
 			var joined bool
 			register := func() {
@@ -403,8 +403,10 @@ func TestFireAgainstTheCure(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if i%2 == 0 {
-				register, fire = fire, register
+			if i%2 == 0 { // one of them knows the log already, and is likely to be the first
+				w.must(behind.Read(t.Context(), ws, func(*workspace.State) error { return nil }))
+			} else {
+				w.must(ahead.Fire(t.Context(), deadline.Alarm{WorkspaceID: ws, Kind: "fork", ID: "evt_of_none", Due: a.Due}))
 			}
 			both.Go(register)
 			both.Go(fire)
@@ -422,6 +424,9 @@ func TestFireAgainstTheCure(t *testing.T) {
 			}
 		}
 		t.Logf("%d of %d joined", made, races)
+		if made == 0 || made == races {
+			t.Error("there was no race")
+		}
 	})
 }
 

@@ -26,7 +26,7 @@ func who(s *workspace.State, e protocol.Event, covers func(*workspace.State, pro
 	return strings.Join(names, " ")
 }
 
-// covers: SUB-11, SUB-12, WHO-2, WHO-3, WHO-4, WHO-5, WHO-6, AGT-17
+// covers: SUB-11, SUB-12, WHO-2, WHO-3, WHO-4, WHO-5, WHO-6, AGT-17, FORK-1, FORK-3, NEWA-1, NEWA-3
 func TestCovers(t *testing.T) {
 	w := newWorld()
 	run := func(e protocol.Event, id string) protocol.Event { e.RunID = id; return e }
@@ -63,6 +63,11 @@ func TestCovers(t *testing.T) {
 		{"an agent nobody there meets", w.event("", sys, &protocol.AgentRegistered{AgentFacts: protocol.AgentFacts{AgentID: farA, HarnessID: far}}), insiders + " Far"},
 		{"an agent is attached in F: its harness alone beside the room", w.event(roomF, sys, &protocol.AgentAttached{AgentID: s1}), "Mel Scout Far"},
 		{"an agent is released in R", w.event(roomR, sys, &protocol.AgentReleased{AgentID: s1}), "Arjun Priya Scout"},
+		{"a copy is asked for in G: its harness alone beside the room", w.event(roomG, person(arjun), &protocol.AgentFork{AgentID: s1, HarnessID: scout}), "Arjun Gus Scout"},
+		{"a new agent is asked for in F", w.event(roomF, person(mel), &protocol.AgentAsked{HarnessID: scout}), "Mel Scout Far"},
+		{"of a harness that has not declared agents", w.event(roomF, person(mel), &protocol.AgentAsked{HarnessID: ledger}), "Mel Far"},
+		{"others in the room are told, but for those without agents", w.event(roomR, person(arjun), &protocol.AgentFork{AgentID: farA, HarnessID: far}), "Arjun Priya Scout Far"},
+		{"the room says what was missed: who is there alone", w.event(roomG, sys, &protocol.RoomSays{Kind: protocol.LineForkMissed}), "Arjun Gus"},
 		{"one without agents is not sent its own release", w.event(roomG, sys, &protocol.AgentReleased{AgentID: ledgerA}), "Arjun Gus"},
 		{"a cancel of a run with no room", run(w.event("", sys, &protocol.RunCancel{}), "run_bare"), "Arjun Scout"},
 		{"a cancel in a room its harness is not in", run(w.event(roomG, sys, &protocol.RunCancel{}), "run_bare"), "Arjun Gus Scout"},
@@ -149,6 +154,9 @@ func TestQuiet(t *testing.T) {
 		{"an agent leaves the room its harness was in", func(w *world) {
 			w.put(roomF, sys, &protocol.AgentReleased{AgentID: farA, Reason: "removed"})
 		}, "Arjun Priya Gus Scout Ledger"},
+		{"an agent is asked for where its harness is not", func(w *world) {
+			w.put(roomG, person(arjun), &protocol.AgentAsked{HarnessID: far})
+		}, "Priya Mel Scout Ledger"},
 		{"a run is cancelled where its harness is no longer", func(w *world) {
 			w.s.Runs["run_1"] = &workspace.Run{ID: "run_1", HarnessID: far, Status: workspace.Running}
 			e := w.event(roomG, sys, &protocol.RunCancel{})
