@@ -36,7 +36,8 @@ var (
 	scheduledRun     = rate{1.00, million, "EventBridge Scheduler invocations", "aws.amazon.com/eventbridge/pricing"}
 	loggedGB         = rate{0.50, gb, "bytes logged", "aws.amazon.com/cloudwatch/pricing"}
 	alarmMonth       = rate{0.10, 1, "CloudWatch alarms for a month", "aws.amazon.com/cloudwatch/pricing"}
-	outGB            = rate{0.09, gb, "bytes out to the internet", "aws.amazon.com/ec2/pricing/on-demand (data transfer, first 10 TB)"}
+	edgeRequest      = rate{1.10, million, "requests through CloudFront and its function", "aws.amazon.com/cloudfront/pricing (HTTPS, United States)"}
+	outGB            = rate{0.09, gb, "bytes out to the internet", "aws.amazon.com/ec2/pricing/on-demand (first 10 TB; $0.085 by way of CloudFront)"}
 )
 
 // What is assumed, for want of an account.

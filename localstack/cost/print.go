@@ -51,7 +51,10 @@ func sum(entries []entry) (total float64) {
 // connected is a socket that is open for a month and says nothing, and what keeps it open.
 func (r *report) connected() []entry {
 	return merged(
-		[]entry{{"connection minutes", month.Minutes(), connectionMinute}}, r.kept.entries(times(pingEvery)), r.arrival.entries(times(socketLife)),
+		[]entry{
+			{"connection minutes", month.Minutes(), connectionMinute},
+			{"CloudFront requests, with the upgrades", times(socketLife) * float64(1+r.arrival.requests), edgeRequest},
+		}, r.kept.entries(times(pingEvery)), r.arrival.entries(times(socketLife)),
 	)
 }
 
@@ -156,7 +159,7 @@ func (r *report) print(out io.Writer) error {
 	r.printPeers(w)
 	w.title("Assumed, and not measured", fmt.Sprintf("A call of DynamoDB takes %v and a post to a socket %v; an invocation's own work %v of a core, at %d MB; Lambda has %d long polls of %d s\n"+
 		"going on each queue, and may go down to 2. Free tiers are in no total. Prices are of us-east-1 on %s, from:", databaseCall, pushCall, ownWork, memoryMB, pollsAtOnce, pollSeconds, pricesOf))
-	for _, p := range []rate{socketMessage, connectionMinute, httpRequest, writeUnit, readUnit, storedGB, backupGB, invocation, armGBSecond, queueRequest, scheduledRun, loggedGB, alarmMonth, outGB} {
+	for _, p := range []rate{socketMessage, connectionMinute, httpRequest, writeUnit, readUnit, storedGB, backupGB, invocation, armGBSecond, queueRequest, scheduledRun, loggedGB, alarmMonth, edgeRequest, outGB} {
 		w.row("  "+p.unit, fmt.Sprintf("$%g per %s", p.dollars, amount(p.per)), p.source)
 	}
 	for _, p := range peers {
