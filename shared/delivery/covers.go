@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"slices"
+	"time"
 
 	"github.com/chipschat/chips-aws/shared/protocol"
 	"github.com/chipschat/chips-aws/shared/workspace"
@@ -17,6 +18,8 @@ type Recipient struct {
 	Credential string
 	// Budget is how much context the connection wants; its zero value is the default.
 	Budget protocol.ContextBudget
+	// TurnQuiet is for how long a turn may be silent and still count as going; 0 is the documents' ten minutes.
+	TurnQuiet time.Duration
 	// SpeaksAgents says that a harness has declared agents by now, whatever it had when an event that is replayed was written: the
 	// view is the recipient's, not the event's (contract U-86). At sets it.
 	SpeaksAgents bool

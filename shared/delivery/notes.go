@@ -13,17 +13,19 @@ import (
 // briefing is what the takers of a turn are told of the room: its parts, and how many bytes they take as JSON at most and nearly.
 //
 // A note is, in this order (contract A-4): what is news to the taker, who is in the room, the people's times (at the hand-over: Finish),
-// who leads, what of the context was left out, and the rules.
+// who leads, who is at work, what of the context was left out, and the rules.
 type briefing struct {
 	members []protocol.RoomMember
 	leftOut int
 	notes   []note
+	working []protocol.WorkingAgent
+	idle    []protocol.IdleAgent
 	bytes   int
 }
 
 // note is what one taker is told: before and after what of the context was left out is said.
 type note struct {
-	taker, head, lead, rules string
+	taker, head, lead, work, rules string
 	// bare says that the rules are not beside the note too.
 	bare bool
 }
@@ -43,6 +45,7 @@ func tell(s *workspace.State, e protocol.Event, post *protocol.MessagePost, r Re
 	}
 	all := members(s, room)
 	t := briefing{members: all}
+	t.working, t.idle = atWork(s, room, e.TS.Time, r, takers)
 	mentioned := s.Mentioned(room, post.Text)
 	for _, names := range []int{len(all), 30, 10, 0} {
 		t.notes = t.notes[:0]
@@ -50,9 +53,10 @@ func tell(s *workspace.State, e protocol.Event, post *protocol.MessagePost, r Re
 		for _, m := range all {
 			t.bytes += memberBytes(m)
 		}
+		t.bytes += t.workBytes()
 		for _, id := range takers {
 			n := note{
-				taker: id, lead: leads(s, room, id), rules: protocol.RulesFor(all, id),
+				taker: id, lead: leads(s, room, id), work: t.work(e.TS.Time), rules: protocol.RulesFor(all, id),
 				head: news(s, room, all, e, post, id, slices.Contains(mentioned, id), lead) + protocol.RoomLine(all, id, names, 0),
 			}
 			t.notes = append(t.notes, n)
@@ -91,7 +95,7 @@ func (t *briefing) shrink(takers []string, bytes int) {
 }
 
 func (n note) size() int {
-	size := noteFixed + textBytes(n.head) + textBytes(n.lead) + textBytes(n.rules)
+	size := noteFixed + textBytes(n.head) + textBytes(n.lead) + textBytes(n.work) + textBytes(n.rules)
 	if !n.bare {
 		size += textBytes(n.rules)
 	}
@@ -102,13 +106,13 @@ func (n note) size() int {
 func (t briefing) room(c *protocol.Context) *protocol.Room {
 	room := protocol.Room{
 		Members: t.members, MembersLeftOut: t.leftOut,
-		Notes: map[string]string{}, Rules: map[string]string{}, ClocksAt: map[string]int{},
+		Notes: map[string]string{}, Rules: map[string]string{}, ClocksAt: map[string]int{}, Working: t.working, Idle: t.idle,
 	}
 	if room.Members == nil {
 		room.Members = []protocol.RoomMember{}
 	}
 	for _, n := range t.notes {
-		room.Notes[n.taker] = strings.Join(slices.DeleteFunc([]string{n.head, n.lead, leftOut(c), n.rules}, func(s string) bool { return s == "" }), " ")
+		room.Notes[n.taker] = strings.Join(slices.DeleteFunc([]string{n.head, n.lead, n.work, leftOut(c), n.rules}, func(s string) bool { return s == "" }), " ")
 		room.ClocksAt[n.taker] = len(n.head)
 		if !n.bare {
 			room.Rules[n.taker] = n.rules

@@ -69,6 +69,14 @@ func (v view) room(room *protocol.Room) *protocol.Room {
 		Members: make([]protocol.RoomMember, 0, len(room.Members)), MembersLeftOut: room.MembersLeftOut,
 		Notes: map[string]string{}, Rules: map[string]string{}, ClocksAt: map[string]int{},
 	}
+	for _, w := range room.Working {
+		w.AgentID = v.id(w.AgentID)
+		c.Working = append(c.Working, w)
+	}
+	for _, i := range room.Idle {
+		i.AgentID = v.id(i.AgentID)
+		c.Idle = append(c.Idle, i)
+	}
 	seen := false
 	for _, m := range room.Members {
 		if m.Kind == protocol.KindAgent {

@@ -19,6 +19,7 @@ type Log interface {
 	StateAt(ctx context.Context, workspace string, seq int64) (*workspace.State, error)
 	Commits(ctx context.Context, workspace string, from int64, limit int) ([]engine.Commit, error)
 	Head(ctx context.Context, workspace string) (engine.Commit, bool, error)
+	Waits() workspace.Waits
 	SnapshotIfDue(ctx context.Context, workspace string, seen ...engine.Commit) (bool, error)
 	session.RoomLog
 }

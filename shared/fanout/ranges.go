@@ -132,7 +132,7 @@ func (w *worker) connections(ctx context.Context, n int64) (live, replaced []*ta
 		}
 		switch {
 		case c.IsLive():
-			live = append(live, &target{conn: c, to: c.Recipient()})
+			live = append(live, &target{conn: c, to: c.Recipient(w.f.c.Log.Waits().TurnQuiet)})
 		case c.IsReplaying() && c.Sub.Prior == session.Live:
 			replaced = append(replaced, &target{conn: c})
 		}

@@ -16,6 +16,9 @@ type Room struct {
 	Notes map[string]string `json:"notes"`
 	// Rules are how the space works, with which each note ends, by the same ids.
 	Rules map[string]string `json:"rules"`
+	// Working are the other agents that have a turn going, and Idle those that have none.
+	Working []WorkingAgent `json:"working,omitzero"`
+	Idle    []IdleAgent    `json:"idle,omitzero"`
 	// ClocksAt is where in each note the people's times go, at the hand-over.
 	ClocksAt map[string]int `json:"-"`
 }
@@ -33,6 +36,24 @@ type RoomMember struct {
 	Lead bool `json:"lead,omitzero"`
 	// TimeZone is the IANA zone of the phone a person registered last.
 	TimeZone string `json:"time_zone,omitzero"`
+}
+
+// WorkingAgent is an agent with a turn going.
+type WorkingAgent struct {
+	AgentID string `json:"agent_id"`
+	Name    string `json:"name"`
+	RunID   string `json:"run_id"`
+	// Since is when the turn began, and LastStep what it said it was on.
+	Since    Time   `json:"since"`
+	LastStep string `json:"last_step,omitzero"`
+}
+
+// IdleAgent is an agent without a turn going.
+type IdleAgent struct {
+	AgentID string `json:"agent_id"`
+	Name    string `json:"name"`
+	// Since is when its last turn was over, absent where it has had none.
+	Since *Time `json:"since,omitzero"`
 }
 
 // The rules of a room: beside other agents, and with none.

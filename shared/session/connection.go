@@ -59,9 +59,9 @@ type Subscription struct {
 	Prior string `json:"prior,omitzero"`
 }
 
-// Recipient is the connection as delivery knows it.
-func (c *Connection) Recipient() delivery.Recipient {
-	r := delivery.Recipient{Kind: c.Kind, ID: c.Holder, Credential: c.Credential}
+// Recipient is the connection as delivery knows it, where a turn may be silent for a while (quiet) and still count as going.
+func (c *Connection) Recipient(quiet time.Duration) delivery.Recipient {
+	r := delivery.Recipient{Kind: c.Kind, ID: c.Holder, Credential: c.Credential, TurnQuiet: quiet}
 	if c.Context != nil {
 		r.Budget = *c.Context
 	}

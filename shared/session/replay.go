@@ -29,7 +29,7 @@ func (s *Sessions) Replay(ctx context.Context, job Job) error {
 	if !ok || !conn.isReplay(job.Generation) {
 		return nil
 	}
-	r := &replay{s: s, conn: conn, gen: job.Generation, to: conn.Recipient(), batch: slices.Contains(conn.Accepts, "events")}
+	r := &replay{s: s, conn: conn, gen: job.Generation, to: conn.Recipient(s.c.Engine.Waits().TurnQuiet), batch: slices.Contains(conn.Accepts, "events")}
 	s.mu.Lock()
 	s.newest[conn.ID] = r.gen
 	s.mu.Unlock()

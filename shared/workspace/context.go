@@ -105,6 +105,14 @@ func (s *State) turnStarted(run *Run) {
 
 func (s *State) turnEnded(run *Run) {
 	if room := s.Rooms[run.Room]; room != nil {
+		if run.Parent == "" {
+			room.TurnEnded = s.TS
+			if room.Has(run.AgentID) {
+				seat := room.Seats[run.AgentID]
+				seat.Ended = s.TS
+				room.setSeat(run.AgentID, seat)
+			}
+		}
 		room.Turns = slices.DeleteFunc(room.Turns, func(id string) bool { return id == run.ID })
 	}
 }

@@ -51,6 +51,7 @@ var dues = map[string]due{
 	dueFork:     missedAsks(true, dueFork),
 	dueNewAgent: missedAsks(false, dueNewAgent),
 	dueHeld:     {heldPending, (*deciding).heldDue},
+	dueLead:     {leadIdle, (*deciding).handToLead},
 }
 
 // MaySetDeadline says whether an event can set or move a deadline, by the event alone: it is asked of every event, with no state folded.
@@ -59,9 +60,9 @@ func MaySetDeadline(e protocol.Event) bool {
 	case *protocol.AgentFork, *protocol.AgentAsked, *protocol.AgentAttached:
 		return true
 	case *protocol.MessagePost:
-		return d.HeldSince != nil
+		return d.HeldSince != nil || maySetLead(e)
 	}
-	return false
+	return maySetLead(e)
 }
 
 // Deadlines are all that are pending, those due first first.

@@ -20,6 +20,7 @@ func Evolve(s *State, e protocol.Event) {
 		h.LastOwn = e.Seq
 	}
 	s.Rooms[e.SpaceID].evolveAct(e)
+	s.heard(e.RunID, e.TS)
 	switch d := e.Data.(type) {
 	case *protocol.WorkspaceOpened:
 		s.Name = d.Name
@@ -64,6 +65,7 @@ func Evolve(s *State, e protocol.Event) {
 	default:
 		s.evolveRoom(e)
 	}
+	s.Rooms[e.SpaceID].looseMoved(e)
 }
 
 // own is the harness that is sent an event whatever its rooms, as it is about a run or an agent of its own; "" for none.
@@ -321,6 +323,7 @@ func (s *State) evolveMessage(room *Room, e protocol.Event, d *protocol.MessageP
 	if room.FirstSaid == 0 {
 		room.FirstSaid = e.Seq
 	}
+	s.lastWords(room, e, d)
 	s.turnGiven(room, e, d)
 	if e.Actor.Kind != protocol.KindPerson {
 		room.talked(e, d)

@@ -1,6 +1,10 @@
 package workspace
 
-import "github.com/chipschat/chips-aws/shared/protocol"
+import (
+	"strings"
+
+	"github.com/chipschat/chips-aws/shared/protocol"
+)
 
 // evolveRun takes the events of runs. Any event on a run or its lanes is a word heard of it.
 func (s *State) evolveRun(e protocol.Event) {
@@ -17,8 +21,13 @@ func (s *State) evolveRun(e protocol.Event) {
 	if run == nil {
 		return
 	}
-	s.heard(run.ID, e.TS)
 	switch d := e.Data.(type) {
+	case *protocol.StepStarted:
+		run.Step = stepWords(d.Title)
+	case *protocol.StepLog:
+		if words := stepWords(d.Summary); words != "" {
+			run.Step = words
+		}
 	case *protocol.RunPaused:
 		run.Status = Paused
 	case *protocol.RunResumed:
@@ -38,6 +47,12 @@ func (s *State) evolveRun(e protocol.Event) {
 		s.end(run, Cancelled, true)
 	}
 }
+
+// maxStepWords is how many characters are remembered of the step a run is on.
+const maxStepWords = 120
+
+// stepWords is a step in one line.
+func stepWords(text string) string { return cut(strings.Join(strings.Fields(text), " "), maxStepWords) }
 
 // heard notes a word of a run, and of the runs above it.
 func (s *State) heard(id string, at protocol.Time) {

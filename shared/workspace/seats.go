@@ -13,6 +13,10 @@ type Seat struct {
 	At  protocol.Time `json:"at,omitzero"`
 	By  string        `json:"by,omitzero"`
 	// Turn and PrevTurn are the seqs of the newest two turns an agent was given here: messages that were for it. 0 for none.
+	// Asked says that the newest message for it was a person's to it alone, and Ended when its newest turn here ended.
+	Asked bool          `json:"asked,omitzero"`
+	Ended protocol.Time `json:"ended,omitzero"`
+
 	Turn     int64 `json:"turn,omitzero"`
 	PrevTurn int64 `json:"prev_turn,omitzero"`
 }
@@ -53,7 +57,7 @@ func (s *State) turnGiven(room *Room, e protocol.Event, d *protocol.MessagePost)
 	}
 	for _, id := range to {
 		if id != e.Actor.ID {
-			room.turn(id, e.Seq)
+			room.turn(id, e.Seq, e.Actor.Kind == protocol.KindPerson && len(to) == 1)
 		}
 	}
 }
@@ -61,14 +65,17 @@ func (s *State) turnGiven(room *Room, e protocol.Event, d *protocol.MessagePost)
 // turnHanded notes whom a message was handed to.
 func (s *State) turnHanded(room *Room, e protocol.Event, d *protocol.MessageHanded) {
 	for _, id := range d.AgentIDs {
-		room.turn(id, e.Seq)
+		room.turn(id, e.Seq, false)
+	}
+	if seq, _ := protocol.SeqOf(d.MessageID); d.Lead && room.Loose != nil && room.Loose.Seq == seq {
+		room.LeadHanded, room.Loose = room.Loose.Words, nil
 	}
 }
 
-func (r *Room) turn(id string, seq int64) {
+func (r *Room) turn(id string, seq int64, asked bool) {
 	if r.Has(id) {
 		seat := r.Seats[id]
-		seat.PrevTurn, seat.Turn = seat.Turn, seq
+		seat.PrevTurn, seat.Turn, seat.Asked = seat.Turn, seq, asked
 		r.setSeat(id, seat)
 	}
 }

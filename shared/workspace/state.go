@@ -124,6 +124,13 @@ type Room struct {
 	FirstSaid int64 `json:"first_said,omitzero"`
 	// Talk is how far its agents have gone on with each other by themselves.
 	Talk Talk `json:"talk,omitzero"`
+	// Loose is its last words where they are an agent's that reached nobody, LooseMoved the newest seq that may have moved when its lead is
+	// handed them, and LeadHanded what was handed to it last.
+	Loose      *Loose `json:"loose,omitzero"`
+	LooseMoved int64  `json:"loose_moved,omitzero"`
+	LeadHanded string `json:"lead_handed,omitzero"`
+	// TurnEnded is when the newest turn here ended.
+	TurnEnded protocol.Time `json:"turn_ended,omitzero"`
 	// Replaced are the newest who were replaced here, oldest first, at most MaxReplaced.
 	Replaced Replacements `json:"replaced,omitzero"`
 	// Lead is the agent that leads, "" for none.
@@ -164,6 +171,8 @@ type Run struct {
 	Started protocol.Time `json:"started"`
 	Heard   protocol.Time `json:"heard"`
 	Seq     int64         `json:"seq"`
+	// Step is the newest step it said it was on.
+	Step string `json:"step,omitzero"`
 	// Status is running, paused, completed, failed or cancelled.
 	Status string `json:"status"`
 	// ByChips says that run.cancel ended it, not its harness.
