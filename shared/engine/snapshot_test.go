@@ -298,33 +298,63 @@ func TestThinning(t *testing.T) {
 	}
 }
 
-// A log that was long without any gets them in between too, and so does one that is rebuilt.
+// A log that was long without any gets them in between too.
 func TestSnapshotsOfALongTail(t *testing.T) {
-	for _, rebuild := range []bool{false, true} {
-		table := open(t)
-		writer := start(table, engine.Options{})
-		for i := range 1200 {
-			do(t, writer, rename("", fmt.Sprint(i)))
-		}
-		g := start(table, engine.Options{SnapshotEvery: 10})
-		if rebuild {
-			if err := g.Rebuild(t.Context(), "ws_1"); err != nil {
-				t.Fatal(err)
-			}
-		} else if wrote, err := g.SnapshotIfDue(t.Context(), "ws_1"); !wrote || err != nil {
-			t.Fatal(wrote, err)
-		}
-		seqs := append(kept(t, table), 0)
-		for i, seq := range seqs[1:] {
-			if seqs[i]-seq > 500 {
-				t.Errorf("snapshots at %v", seqs)
-			}
-		}
-		if seqs[0] != 1200 {
+	table := open(t)
+	writer := start(table, engine.Options{})
+	for i := range 1200 {
+		do(t, writer, rename("", fmt.Sprint(i)))
+	}
+	if wrote, err := start(table, engine.Options{SnapshotEvery: 10}).SnapshotIfDue(t.Context(), "ws_1"); !wrote || err != nil {
+		t.Fatal(wrote, err)
+	}
+	checkSpans(t, table, 1200)
+	checkFolds(t, table, logOf(t, table, "ws_1"))
+}
+
+// checkSpans looks for a snapshot of the head and none further than 500 from the next.
+func checkSpans(t *testing.T, table engine.Table, head int64) {
+	t.Helper()
+	seqs := append(kept(t, table), 0)
+	for i, seq := range seqs[1:] {
+		if seqs[i]-seq > 500 {
 			t.Errorf("snapshots at %v", seqs)
 		}
-		checkFolds(t, table, logOf(t, table, "ws_1"))
 	}
+	if seqs[0] != head {
+		t.Errorf("snapshots at %v, want one at %d", seqs, head)
+	}
+}
+
+// docs/runbook.md rebuilds snapshots by deleting their rows: nobody misses them, neither who remembers them nor who starts without, and
+// all are written anew when the next is due.
+func TestSnapshotsMayBeDeleted(t *testing.T) {
+	table := open(t)
+	warm := start(table, engine.Options{SnapshotEvery: 10})
+	for i := range 1200 {
+		do(t, warm, rename("", fmt.Sprint(i)))
+		if _, err := warm.SnapshotIfDue(t.Context(), "ws_1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, row := range snapshots(t, table) {
+		remove(t, table, row)
+	}
+	checkFolds(t, table, logOf(t, table, "ws_1"))
+	do(t, warm, rename("", "after"))
+	for i, wrote := 1201, false; !wrote; i++ {
+		if i > 1500 {
+			t.Fatal("no snapshot is due any more")
+		}
+		do(t, warm, rename("", fmt.Sprint(i)))
+		var err error
+		if wrote, err = warm.SnapshotIfDue(t.Context(), "ws_1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log := logOf(t, table, "ws_1")
+	checkSpans(t, table, log[len(log)-1].Last())
+	checkFolds(t, table, log)
 }
 
 // What the caller has seen need not be read again; what it has not seen is.

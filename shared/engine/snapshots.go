@@ -44,6 +44,9 @@ func (g *Engine) SnapshotIfDue(ctx context.Context, ws string, seen ...Commit) (
 			return false, err
 		}
 	}
+	if m.Seq < f.last.Seq { // they were deleted, to be written anew
+		f.last = m
+	}
 	if f.commits-f.last.Commits > g.span() {
 		if err := g.fill(ctx, ws, f.last.Seq); err != nil {
 			return false, err
@@ -108,9 +111,6 @@ func (w *warm) noteSnapshot(m snapshot, f fold) {
 	}
 	w.last = m
 }
-
-// Rebuild folds a workspace from its first event and writes all its snapshots anew, after a change of the fold version.
-func (g *Engine) Rebuild(ctx context.Context, ws string) error { return g.fill(ctx, ws, 0) }
 
 // fill folds on from a seq and writes snapshots, none further than the span from the next.
 func (g *Engine) fill(ctx context.Context, ws string, seq int64) error {
