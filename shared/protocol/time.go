@@ -16,8 +16,32 @@ const timeLayout = "2006-01-02T15:04:05.000Z"
 // At is t cut to the millisecond that is written.
 func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
 
-// AppendText writes the time as the wire has it.
-func (t Time) AppendText(b []byte) ([]byte, error) { return t.UTC().AppendFormat(b, timeLayout), nil }
+// AppendText writes the time as the wire has it. It is written by hand, as a context has hundreds.
+func (t Time) AppendText(b []byte) ([]byte, error) {
+	u := t.UTC()
+	year, month, day := u.Date()
+	if year < 0 || year > 9999 {
+		return u.AppendFormat(b, timeLayout), nil
+	}
+	hour, minute, second := u.Clock()
+	b = append(digits(b, year, 4), '-')
+	b = append(digits(b, int(month), 2), '-')
+	b = append(digits(b, day, 2), 'T')
+	b = append(digits(b, hour, 2), ':')
+	b = append(digits(b, minute, 2), ':')
+	b = append(digits(b, second, 2), '.')
+	return append(digits(b, u.Nanosecond()/1e6, 3), 'Z'), nil
+}
+
+// digits writes a number with zeros before it, n digits in all.
+func digits(b []byte, v, n int) []byte {
+	b = append(b, "0000"[:n]...)
+	for i := len(b) - 1; v > 0; i-- {
+		b[i] = byte('0' + v%10)
+		v /= 10
+	}
+	return b
+}
 
 // MarshalText writes the time as the wire has it.
 func (t Time) MarshalText() ([]byte, error) { return t.AppendText(nil) }

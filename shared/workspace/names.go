@@ -86,7 +86,7 @@ func visible(r rune) bool {
 
 // ignorable says whether r is drawn as nothing and means nothing to a reader who compares names.
 func ignorable(r rune) bool {
-	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+	return r >= utf8.RuneSelf && unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // inHandle says whether a handle keeps r: letters, combining marks and digits.

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/chipschat/chips-aws/shared/protocol"
 )
@@ -135,6 +136,9 @@ func (s *State) Handles(room *Room) []Handle {
 
 // Mentioned are the members of a room whom a text @-mentions.
 func (s *State) Mentioned(room *Room, text string) []string {
+	if !strings.Contains(text, "@") {
+		return nil
+	}
 	handles := s.Handles(room)
 	words := make([]string, len(handles))
 	for i, h := range handles {
