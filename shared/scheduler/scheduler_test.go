@@ -2,11 +2,14 @@ package scheduler_test
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
-	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,8 +21,12 @@ import (
 	"github.com/sivchari/kumo"
 
 	"github.com/chipschat/chips-aws/shared/deadline"
+	"github.com/chipschat/chips-aws/shared/embedded"
+	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/porttest"
+	"github.com/chipschat/chips-aws/shared/protocol"
 	adapter "github.com/chipschat/chips-aws/shared/scheduler"
+	"github.com/chipschat/chips-aws/shared/workspace"
 )
 
 func config(endpoint string) aws.Config {
@@ -34,19 +41,17 @@ var target = adapter.Target{
 	Role: "arn:aws:iam::123456789012:role/chips", DeadLetters: "arn:aws:sqs:eu-central-1:123456789012:dead",
 }
 
+// emulator is one for all tests, since several in a process race with each other.
+var emulator = sync.OnceValue(kumo.NewServer)
+
 // cloud is an emulator with a queue and a group, and the alarms that come out of the queue.
-func cloud(t *testing.T, name string) (cfg aws.Config, queue *adapter.Queue, rung <-chan deadline.Alarm) {
+func cloud(t *testing.T) (cfg aws.Config, queue *adapter.Queue, rung <-chan deadline.Alarm) {
 	t.Helper()
-	emulator := kumo.NewServer()
-	t.Cleanup(emulator.Close)
-	cfg = config(emulator.URL)
+	name := rand.Text()
+	cfg = config(emulator().URL)
 	api := sqs.NewFromConfig(cfg)
 	made, err := api.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name})
 	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = scheduler.NewFromConfig(cfg).CreateScheduleGroup(t.Context(), &scheduler.CreateScheduleGroupInput{Name: &target.Group})
-	if taken := (*types.ConflictException)(nil); err != nil && !errors.As(err, &taken) { // all emulators of a process are one
 		t.Fatal(err)
 	}
 	out := make(chan deadline.Alarm, 100)
@@ -79,13 +84,13 @@ func cloud(t *testing.T, name string) (cfg aws.Config, queue *adapter.Queue, run
 
 func TestQueue(t *testing.T) {
 	t.Parallel()
-	_, queue, rung := cloud(t, "one")
+	_, queue, rung := cloud(t)
 	t.Logf("the latest message came %v late", porttest.Alarms(t, queue, rung))
 }
 
 func TestSchedulesNear(t *testing.T) {
 	t.Parallel()
-	cfg, queue, rung := cloud(t, "two")
+	cfg, queue, rung := cloud(t)
 	t.Logf("the latest message came %v late", porttest.Alarms(t, adapter.NewSchedules(cfg, queue, target), rung))
 }
 
@@ -93,8 +98,13 @@ func TestSchedulesNear(t *testing.T) {
 // be rid of it.
 func TestSchedulesFar(t *testing.T) {
 	t.Parallel()
-	cfg, queue, rung := cloud(t, "three")
-	schedules, api := adapter.NewSchedules(cfg, queue, target), scheduler.NewFromConfig(cfg)
+	cfg, queue, rung := cloud(t)
+	group := target
+	group.Group = rand.Text()
+	if _, err := scheduler.NewFromConfig(cfg).CreateScheduleGroup(t.Context(), &scheduler.CreateScheduleGroupInput{Name: &group.Group}); err != nil {
+		t.Fatal(err)
+	}
+	schedules, api := adapter.NewSchedules(cfg, queue, group), scheduler.NewFromConfig(cfg)
 	due := time.Now().Add(90 * time.Minute).UTC().Truncate(time.Millisecond)
 	a := deadline.Alarm{WorkspaceID: "ws_far", Kind: "fork", ID: "evt_1", Due: due}
 	b := a
@@ -104,13 +114,17 @@ func TestSchedulesFar(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	list, err := api.ListSchedules(t.Context(), &scheduler.ListSchedulesInput{GroupName: &target.Group})
-	if err != nil || len(list.Schedules) != 2 {
-		t.Fatalf("%d schedules, %v", len(list.Schedules), err)
+	list, err := api.ListSchedules(t.Context(), &scheduler.ListSchedulesInput{GroupName: &group.Group})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list.Schedules = slices.DeleteFunc(list.Schedules, func(s types.ScheduleSummary) bool { return *s.GroupName != group.Group }) // the emulator lists all
+	if len(list.Schedules) != 2 {
+		t.Fatalf("%d schedules", len(list.Schedules))
 	}
 	inputs := map[deadline.Alarm]bool{}
 	for _, one := range list.Schedules {
-		s, err := api.GetSchedule(t.Context(), &scheduler.GetScheduleInput{Name: one.Name, GroupName: &target.Group})
+		s, err := api.GetSchedule(t.Context(), &scheduler.GetScheduleInput{Name: one.Name, GroupName: &group.Group})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,6 +150,50 @@ func TestSchedulesFar(t *testing.T) {
 	case a := <-rung:
 		t.Errorf("the queue brings %+v too", a)
 	default:
+	}
+}
+
+// The whole of it: an ask in a log, its alarm in the queue, and the room's line within a second after it was due.
+func TestQueueFires(t *testing.T) {
+	t.Parallel()
+	_, queue, rung := cloud(t)
+	table, err := embedded.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	const wait = 1700 * time.Millisecond
+	eng := engine.New(table, engine.Options{Now: time.Now, Waits: workspace.Waits{Fork: wait}})
+	keeper := deadline.New(deadline.Config{Log: eng, Rows: table, Alarms: queue, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
+	do := func(by workspace.Caller, room string, data protocol.Data) engine.Outcome {
+		t.Helper()
+		out, err := eng.Do(t.Context(), "ws_1", workspace.Command{By: by, Draft: workspace.DraftIn(room, data), Operation: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	opened := do(workspace.Caller{Kind: protocol.KindSystem, ID: protocol.SystemID}, "", &workspace.NameDraft{Name: "W", OwnerName: "Arjun"})
+	arjun := workspace.Caller{Kind: protocol.KindPerson, ID: opened.Events[1].Data.(*protocol.PersonAdded).PersonID}
+	name := "Scout"
+	made := do(arjun, "", &workspace.HarnessDraft{DisplayName: &name, Capabilities: &[]string{"forks"}})
+	room := do(arjun, "", &protocol.SpaceOpened{Title: "Room"}).Ack().SpaceID
+	for _, e := range made.Events {
+		if agent, ok := e.Data.(*protocol.AgentRegistered); ok {
+			ask := do(arjun, room, &protocol.AgentFork{AgentID: agent.AgentID})
+			if err := keeper.Arm(t.Context(), "ws_1", []engine.Commit{ask.Commit}); err != nil {
+				t.Fatal(err)
+			}
+			if err := keeper.Fire(t.Context(), <-rung); err != nil {
+				t.Fatal(err)
+			}
+			line, _, err := eng.Head(t.Context(), "ws_1")
+			if late := line.TS.Sub(ask.Commit.TS.Add(wait)); err != nil || line.First != ask.Commit.First+1 || late < 0 || late > time.Second {
+				t.Errorf("%v late, %v", late, err)
+			} else {
+				t.Logf("%v late", late)
+			}
+		}
 	}
 }
 
