@@ -15,8 +15,8 @@ func benchEvents() []Event {
 	step, post := env, env
 	step.Type, post.Type = "step.log", "message.post"
 	return []Event{
-		{step, &StepLog{StepID: "stp_2", Status: "done", Summary: "Read the PO"}},
-		{post, &MessagePost{Text: strings.Repeat("Northwind want the PO. ", 13), AddressedTo: []string{"agt_01K4ZQPX000000000000000A2"}}},
+		{Envelope: step, Data: &StepLog{StepID: "stp_2", Status: "done", Summary: "Read the PO"}},
+		{Envelope: post, Data: &MessagePost{Text: strings.Repeat("Northwind want the PO. ", 13), AddressedTo: []string{"agt_01K4ZQPX000000000000000A2"}}},
 	}
 }
 

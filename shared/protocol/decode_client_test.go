@@ -19,8 +19,8 @@ func TestDecodeClientReadsOnlyWhatIsTheClients(t *testing.T) {
 		"step_id": "stp_2", "status": "done", "summary": "Read the PO"}`
 	got, err := DecodeClient([]byte(raw))
 	want := Event{
-		Envelope{V: 1, Type: "step.log", SpaceID: "spc_1", RunID: "run_1", IdempotencyKey: "scout-run-5-step-2", Actor: Actor{Kind: KindAgent, ID: "agt_1"}},
-		&StepLog{StepID: "stp_2", Status: "done", Summary: "Read the PO"},
+		Envelope: Envelope{V: 1, Type: "step.log", SpaceID: "spc_1", RunID: "run_1", IdempotencyKey: "scout-run-5-step-2", Actor: Actor{Kind: KindAgent, ID: "agt_1"}},
+		Data: &StepLog{StepID: "stp_2", Status: "done", Summary: "Read the PO"},
 	}
 	if err != nil {
 		t.Fatal(err)

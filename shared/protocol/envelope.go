@@ -52,6 +52,8 @@ type Event struct {
 	Envelope
 	// Data is a pointer to the struct of the event's type; see NewData.
 	Data Data
+	// Via is what it came by, where that is known: it is in the log beside the event, and no part of it.
+	Via Via
 }
 
 // Data is the fields of one event type beside the envelope.
@@ -143,5 +145,8 @@ func DecodeStored(raw []byte) (Event, error) {
 	}
 	var s stored
 	data, err := k.readStored(raw, &s)
-	return Event{Envelope{V: Version, Type: s.Type, SpaceID: s.SpaceID, RunID: s.RunID, Actor: s.Actor}, data}, err
+	return Event{Envelope: Envelope{V: Version, Type: s.Type, SpaceID: s.SpaceID, RunID: s.RunID, Actor: s.Actor}, Data: data}, err
 }
+
+// Via is the connection ("" over HTTP) and the credential that an event came by.
+type Via struct{ Connection, Credential string }

@@ -122,11 +122,11 @@ func TestDecode(t *testing.T) {
 }
 
 func TestAppendRefuses(t *testing.T) {
-	bad := Event{Envelope{Type: "step.log", Actor: System}, &StepLog{Summary: "\xff"}}
+	bad := Event{Envelope: Envelope{Type: "step.log", Actor: System}, Data: &StepLog{Summary: "\xff"}}
 	if got, err := bad.Append([]byte("x")); err == nil || string(got[:1]) != "x" {
 		t.Errorf("%s, %v", got, err)
 	}
-	bad = Event{Envelope{Type: "step.log", IdempotencyKey: "\xff", Actor: System}, &StepLog{}}
+	bad = Event{Envelope: Envelope{Type: "step.log", IdempotencyKey: "\xff", Actor: System}, Data: &StepLog{}}
 	if got, err := bad.Append(nil); err == nil {
 		t.Errorf("%s", got)
 	}
@@ -138,7 +138,7 @@ func TestAppendRefuses(t *testing.T) {
 
 // An event is written in one way: a replay is the live delivery byte for byte, and a write's payload is known by its hash.
 func TestAppendIsDeterministic(t *testing.T) {
-	e := Event{Envelope{Type: "message.post", Actor: System}, &MessagePost{Replaces: map[string]string{"a": "1", "b": "2", "c": "3", "d": "4", "e": "5"}}}
+	e := Event{Envelope: Envelope{Type: "message.post", Actor: System}, Data: &MessagePost{Replaces: map[string]string{"a": "1", "b": "2", "c": "3", "d": "4", "e": "5"}}}
 	first, err := e.Append(nil)
 	if err != nil {
 		t.Fatal(err)
