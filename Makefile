@@ -13,10 +13,13 @@ CFN_LINT_VERSION      := 1.51.0
 CFN_LINT              := $(or $(shell command -v cfn-lint),$(BIN)/cfn-lint-$(CFN_LINT_VERSION)/bin/cfn-lint)
 MINISTACK_VERSION     := 1.5.33
 MINISTACK             := $(BIN)/ministack-$(MINISTACK_VERSION)/bin/ministack
+SAM_VERSION           := 1.170.0
+SAM                   := $(BIN)/aws-sam-cli-$(SAM_VERSION)/bin/sam
+export SAM_CLI_TELEMETRY := 0
 
 PACKAGE_LIMIT         := 15000000
 
-.PHONY: help run test lint e2e localstack bench cost build deploy clean fuzz fmt
+.PHONY: help run test lint e2e localstack bench cost build sam deploy clean fuzz fmt
 
 help: ## this list
 	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /\1\t/' | expand -t 10
@@ -71,9 +74,12 @@ build: $(FUNCTIONS:%=.build/%/bootstrap) ## every function's binary for Lambda, 
 	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 go build -tags lambda.norpc -trimpath -ldflags "-s -w" -o $@ ./functions/$*
 	@size=$$(wc -c <$@); [ $$size -le $(PACKAGE_LIMIT) ] || { echo "$@ has $$size bytes: $(PACKAGE_LIMIT) is the most a function may ship"; exit 1; }
 
-deploy: lint ## sam build and sam deploy (STAGE names a section of infra/samconfig.toml)
-	GOFLAGS="-trimpath -tags=lambda.norpc -ldflags=-s" sam build --template-file template.yaml
-	sam deploy --config-file $(CURDIR)/infra/samconfig.toml --config-env $(or $(STAGE),default)
+sam: $(SAM) ## sam validate --lint and sam build, as deploy does
+	@for t in template.yaml infra/*.yaml; do $(SAM) validate --lint --template-file $$t --region us-east-1; done
+	GOFLAGS="-trimpath -tags=lambda.norpc -ldflags=-s" $(SAM) build --template-file template.yaml
+
+deploy: lint sam ## sam build and sam deploy (STAGE names a section of infra/samconfig.toml)
+	$(SAM) deploy --config-file $(CURDIR)/infra/samconfig.toml --config-env $(or $(STAGE),default)
 
 clean: ## what the other targets made; never the data folder .chips
 	rm -rf .build .aws-sam .bin
@@ -86,6 +92,10 @@ $(GOLANGCI_LINT):
 $(BIN)/cfn-lint-$(CFN_LINT_VERSION)/bin/cfn-lint:
 	python3 -m venv $(BIN)/cfn-lint-$(CFN_LINT_VERSION)
 	$(BIN)/cfn-lint-$(CFN_LINT_VERSION)/bin/pip install --quiet cfn-lint==$(CFN_LINT_VERSION)
+
+$(SAM):
+	python3 -m venv $(BIN)/aws-sam-cli-$(SAM_VERSION)
+	$(BIN)/aws-sam-cli-$(SAM_VERSION)/bin/pip install --quiet aws-sam-cli==$(SAM_VERSION)
 
 $(MINISTACK):
 	python3 -m venv $(BIN)/ministack-$(MINISTACK_VERSION)

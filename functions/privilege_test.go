@@ -21,8 +21,9 @@ var wildcards = map[string]string{
 	":schedule/${ScheduleGroup}/*":                       "a schedule is named after what is due; the group is this stack's",
 }
 
-// madeBySAM are the policies that SAM gives a function's role, by what asks for one. They are AWS's own, are for every resource of their
-// kind, and SAM has no narrower ones; a kind that is not here has to be thought about.
+// madeBySAM are the policies that SAM gives a function's role beside AWSLambdaBasicExecutionRole (it writes logs), by the event that asks
+// for one. They are AWS's own, are for every resource of their kind, and SAM has no narrower ones; a kind that is not here has to be
+// thought about.
 var madeBySAM = map[string]string{
 	"HttpApi":    "none",
 	"ScheduleV2": "none: the schedule's role invokes the one function",
