@@ -40,25 +40,27 @@ var table = map[string]row{
 	"shared/delivery":  {"protocol workspace", ""},
 
 	// owners of ports
-	"shared/engine":   {"protocol workspace", "context"},
-	"shared/auth":     {"protocol workspace engine", "context net"},
-	"shared/session":  {"protocol workspace delivery engine", "context"},
-	"shared/fanout":   {"protocol workspace delivery engine session", "context"},
-	"shared/httpapi":  {"protocol workspace delivery engine auth session", "context net"},
-	"shared/deadline": {"protocol workspace engine", "context"},
-	"shared/settings": {"workspace", ""},
-	"shared/sweep":    {"engine", "context"},
+	"shared/engine":     {"protocol workspace", "context"},
+	"shared/auth":       {"protocol workspace engine", "context net"},
+	"shared/session":    {"protocol workspace delivery engine", "context"},
+	"shared/fanout":     {"protocol workspace delivery engine session", "context"},
+	"shared/attachment": {"protocol workspace delivery engine", "context net"},
+	"shared/httpapi":    {"protocol workspace delivery engine auth session attachment", "context net"},
+	"shared/deadline":   {"protocol workspace engine", "context"},
+	"shared/settings":   {"workspace", ""},
+	"shared/sweep":      {"engine", "context"},
 
 	// adapters
-	"shared/embedded":          {"protocol engine deadline", "context os"},
+	"shared/embedded":          {"protocol engine deadline attachment", "context os"},
 	"shared/scheduler":         {"deadline", "context aws"},
+	"shared/s3blob":            {"protocol attachment", "context aws net"},
 	"shared/emf":               {"engine session", "context"},
 	"shared/dynamo":            {"protocol engine", "context aws lambda"},
 	"shared/dynamo/dynamotest": {"dynamo apigw", "context aws os"},
 	"shared/apigw":             {"protocol workspace engine auth session fanout httpapi deadline", "context net aws lambda"},
 
 	// the suite every adapter of a port runs, and the client of the protocol
-	"shared/porttest": {"protocol workspace engine deadline", "context clock"},
+	"shared/porttest": {"protocol workspace engine deadline attachment", "context clock"},
 	"shared/client":   {"protocol", "context net"},
 
 	// what tests have stand between the AWS adapters and AWS

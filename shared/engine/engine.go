@@ -140,6 +140,15 @@ func (g *Engine) EventAt(ctx context.Context, ws string, seq int64) (protocol.Ev
 	return events[seq-c.First], nil
 }
 
+// Find answers the commit that holds a sender's idempotency key; false when none that was committed before the call does.
+func (g *Engine) Find(ctx context.Context, ws, sender, key string) (Commit, bool, error) {
+	w := g.workspace(ws)
+	if err := w.catchUp(ctx); err != nil {
+		return Commit{}, false, err
+	}
+	return w.find(ctx, &attempt{key: keyID{sender, key}}, 0)
+}
+
 // commitAt answers the commit that holds a seq; false when the log does not reach it.
 func (g *Engine) commitAt(ctx context.Context, ws string, seq int64) (Commit, bool, error) {
 	commits, err := g.table.Commits(ctx, ws, seq, 1)

@@ -74,6 +74,9 @@ func refused(r rune) string {
 	return ""
 }
 
+// Hides says whether r is a character that no name holds, since it hides or reorders text, or is none.
+func Hides(r rune) bool { return refused(r) != "" }
+
 var assigned = []*unicode.RangeTable{unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Z, unicode.Co}
 
 // blank are letters and symbols that are drawn as nothing; what is to be ignored by default (U+3164, U+115F …) is in Unicode's table.

@@ -1,0 +1,214 @@
+package attachment
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/chipschat/chips-aws/shared/engine"
+	"github.com/chipschat/chips-aws/shared/protocol"
+	"github.com/chipschat/chips-aws/shared/workspace"
+)
+
+// Engine is the engine with the uploads of what it decides looked up, and noted where they were posted.
+type Engine struct {
+	*engine.Engine
+	files *Service
+}
+
+// Engine is e with its uploads.
+func (s *Service) Engine(e *engine.Engine) Engine { return Engine{e, s} }
+
+// Do is engine.Engine's. What names no file costs nothing more.
+func (e Engine) Do(ctx context.Context, ws string, cmd workspace.Command) (engine.Outcome, error) {
+	s := e.files
+	posted, replaced := workspace.UploadsOf(cmd.Draft)
+	if len(posted) > 0 {
+		var err error
+		if cmd.Uploads, err = s.facts(ctx, ws, cmd, posted, replaced); err != nil {
+			return engine.Outcome{}, err
+		}
+	}
+	if d, ok := cmd.Draft.Data.(*protocol.MessageDeleted); ok {
+		if err := s.deleting(ctx, ws, d.MessageID, &cmd); err != nil {
+			return engine.Outcome{}, err
+		}
+	}
+	out, err := e.Engine.Do(ctx, ws, cmd)
+	var refused *protocol.Error
+	switch {
+	case err == nil:
+		s.posted(ctx, out.Events)
+	case errors.As(err, &refused):
+		s.notPosted(ctx, cmd, posted)
+	}
+	return out, err
+}
+
+// facts are those of the uploads that a post names. Each that may be posted is noted to be posted perhaps, before it is.
+func (s *Service) facts(ctx context.Context, ws string, cmd workspace.Command, posted, replaced []string) (map[string]workspace.Upload, error) {
+	facts := map[string]workspace.Upload{}
+	key := cmd.Draft.IdempotencyKey
+	for _, id := range replaced {
+		u, ok, err := s.get(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if !ok || u.Workspace != ws || u.Blob == "" {
+			continue
+		}
+		if u, err = s.settled(ctx, u); err != nil {
+			return nil, err
+		}
+		facts[id] = u.fact()
+	}
+	for _, id := range posted {
+		u, ok, err := s.update(ctx, id, func(u *upload) bool {
+			if u.Workspace != ws || u.By != cmd.By.ID || u.Blob == "" || len(u.Posts) >= maxPosts || u.perhaps(key) {
+				return false
+			}
+			now := protocol.At(s.c.Now())
+			u.Posts = append(u.Posts, post{Key: key, At: &now})
+			u.Until = protocol.At(s.c.Now().Add(unposted))
+			u.schedule()
+			return true
+		})
+		if err != nil {
+			return nil, err
+		}
+		if ok && u.Workspace == ws && u.Blob != "" {
+			f := facts[id] // it may be one that is replaced, too
+			f.File, f.By, f.Spent = u.File, u.By, !u.perhaps(key)
+			facts[id] = f
+		}
+	}
+	return facts, nil
+}
+
+// perhaps says whether it is noted that the upload is perhaps posted under a key.
+func (u *upload) perhaps(key string) bool {
+	return slices.ContainsFunc(u.Posts, func(p post) bool { return p.Key == key })
+}
+
+func (u *upload) fact() workspace.Upload {
+	f := workspace.Upload{File: u.File, By: u.By}
+	for _, p := range u.Posts {
+		if p.Key == "" && !slices.Contains(f.Rooms, p.Space) {
+			f.Rooms = append(f.Rooms, p.Space)
+		}
+	}
+	return f
+}
+
+// at notes that the upload was posted at a place of the log, perhaps under a key; false where that is known.
+func (u *upload) at(space string, seq int64, key string) bool {
+	n := len(u.Posts)
+	if key != "" {
+		u.Posts = slices.DeleteFunc(u.Posts, func(p post) bool { return p.Key == key })
+	}
+	known := slices.ContainsFunc(u.Posts, func(p post) bool { return p.Seq == seq })
+	if !known {
+		u.Posts = append(u.Posts, post{Space: space, Seq: seq})
+	}
+	u.schedule()
+	return !known || len(u.Posts) != n
+}
+
+// posted notes where files were posted. What cannot be noted now is found out by whoever asks.
+func (s *Service) posted(ctx context.Context, events []protocol.Event) {
+	for _, e := range events {
+		d, ok := e.Data.(*protocol.MessagePost)
+		if !ok {
+			continue
+		}
+		for _, a := range d.Attachments {
+			_, _, err := s.update(ctx, a.AttachmentID, func(u *upload) bool { return u.at(e.SpaceID, e.Seq, e.IdempotencyKey) })
+			if err != nil {
+				s.c.Logger.WarnContext(ctx, "where a file was posted could not be noted", "attachment_id", a.AttachmentID, "seq", e.Seq, "error", err)
+			}
+		}
+	}
+}
+
+// notPosted takes back what was noted for a post that was refused.
+func (s *Service) notPosted(ctx context.Context, cmd workspace.Command, ids []string) {
+	for _, id := range ids {
+		_, _, err := s.update(ctx, id, func(u *upload) bool {
+			if u.By != cmd.By.ID || !u.perhaps(cmd.Draft.IdempotencyKey) {
+				return false
+			}
+			u.Posts = slices.DeleteFunc(u.Posts, func(p post) bool { return p.Key == cmd.Draft.IdempotencyKey })
+			u.schedule()
+			return true
+		})
+		if err != nil {
+			s.c.Logger.WarnContext(ctx, "that a file was not posted could not be noted", "attachment_id", id, "error", err)
+		}
+	}
+}
+
+// settled is an upload of which nothing is only perhaps, as far as the log can say.
+func (s *Service) settled(ctx context.Context, u upload) (upload, error) {
+	for _, p := range slices.Clone(u.Posts) {
+		if p.Key == "" {
+			continue
+		}
+		c, ok, err := s.c.Log.Find(ctx, u.Workspace, u.By, p.Key)
+		if err != nil {
+			return u, err
+		}
+		if !ok {
+			continue
+		}
+		events, err := c.Decode()
+		if err != nil {
+			return u, err
+		}
+		for _, e := range events {
+			d, ok := e.Data.(*protocol.MessagePost)
+			if !ok || !slices.ContainsFunc(d.Attachments, func(a protocol.Attachment) bool { return a.AttachmentID == u.File.AttachmentID }) {
+				continue
+			}
+			u, _, err = s.update(ctx, u.File.AttachmentID, func(u *upload) bool { return u.at(e.SpaceID, e.Seq, p.Key) })
+			if err != nil {
+				return u, err
+			}
+		}
+	}
+	return u, nil
+}
+
+// lookAgain is how long after a message is about to be deleted its files are looked at: it has happened by then, or will not.
+const lookAgain = 5 * time.Minute
+
+// deleting has the files of a message looked at some time after it is about to be deleted.
+func (s *Service) deleting(ctx context.Context, ws, message string, cmd *workspace.Command) error {
+	e, ok, err := s.c.Log.Event(ctx, ws, message)
+	if err != nil {
+		return err
+	}
+	cmd.Cited = map[string]protocol.Event{}
+	if !ok {
+		return nil
+	}
+	cmd.Cited[message] = e
+	d, ok := e.Data.(*protocol.MessagePost)
+	if !ok || e.Actor.ID != cmd.By.ID && e.Actor.HarnessID != cmd.By.ID {
+		return nil
+	}
+	for _, a := range d.Attachments {
+		_, _, err := s.update(ctx, a.AttachmentID, func(u *upload) bool {
+			at := s.c.Now().Add(lookAgain)
+			if !u.due.IsZero() && u.due.Before(at) {
+				return false
+			}
+			u.due = at
+			return true
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package attachment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/chipschat/chips-aws/shared/engine"
+	"github.com/chipschat/chips-aws/shared/workspace"
+)
+
+// SweepUpload looks at an upload (U#) that is due: it takes away one that was not posted in time, or whose messages were all deleted.
+func (s *Service) SweepUpload(ctx context.Context, row engine.Row) error {
+	id := strings.TrimPrefix(row.PK, "U#")
+	u, ok, err := s.get(ctx, id)
+	if err != nil || u.rev == 0 || u.due.IsZero() || u.due.After(s.c.Now()) {
+		return err
+	}
+	if ok {
+		if u, err = s.settled(ctx, u); err != nil {
+			return err
+		}
+		if ok, err = s.keepUpload(ctx, &u); err != nil {
+			return err
+		}
+	}
+	if !ok {
+		return s.takeAway(ctx, u)
+	}
+	return nil
+}
+
+// keepUpload drops what an upload was posted with that is no more, and says whether it stays.
+func (s *Service) keepUpload(ctx context.Context, u *upload) (bool, error) {
+	now := s.c.Now()
+	before := len(u.Posts)
+	err := s.c.Log.Read(ctx, u.Workspace, func(st *workspace.State) error {
+		u.Posts = slices.DeleteFunc(u.Posts, func(p post) bool {
+			if p.Key != "" { // the log does not know it, and will not any more
+				return now.Sub(p.At.Time) >= unposted
+			}
+			return deleted(st, p)
+		})
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	wasPosted := before > len(u.Posts)
+	if len(u.Posts) == 0 && (wasPosted || !u.Until.After(now)) {
+		return false, nil
+	}
+	u.schedule()
+	return true, ignoreRace(s.put(ctx, u))
+}
+
+// takeAway takes an upload away with its use of the bytes. From its first write on nobody can post it any more.
+func (s *Service) takeAway(ctx context.Context, u upload) error {
+	if !u.Gone {
+		u.Gone = true
+		if err := s.put(ctx, &u); err != nil {
+			return ignoreRace(err)
+		}
+	}
+	id := u.File.AttachmentID
+	if u.File.SHA256 != "" {
+		if err := s.release(ctx, u.File.SHA256, id); err != nil {
+			return err
+		}
+	}
+	if u.Staged {
+		if err := s.c.Blobs.Delete(ctx, stagedKey(id)); err != nil {
+			return fmt.Errorf("delete upload %s: %w", id, err)
+		}
+	}
+	if _, err := s.c.Rows.Delete(ctx, uploadPK(id), only, engine.IfRev(u.rev)); err != nil {
+		return ignoreRace(fmt.Errorf("delete upload %s: %w", id, err))
+	}
+	return nil
+}
+
+// SweepBytes deletes the bytes of a generation (B#) that ended, where whoever ended it did not.
+func (s *Service) SweepBytes(ctx context.Context, row engine.Row) error {
+	sum := strings.TrimPrefix(row.PK, "B#")
+	g, row, ok, err := s.readGeneration(ctx, sum)
+	if err != nil || !ok || !g.Ended || row.Due.IsZero() {
+		return err
+	}
+	return s.bury(ctx, sum, g, row.Rev)
+}
+
+// ignoreRace is a row that somebody else wrote meanwhile: whoever did has said when it is due.
+func ignoreRace(err error) error {
+	if errors.Is(err, engine.ErrCondition) {
+		return nil
+	}
+	return err
+}
