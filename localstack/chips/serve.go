@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -17,11 +18,12 @@ import (
 )
 
 type serveCommand struct {
-	Addr     string `help:"Where to listen; port 0 takes a free one." env:"CHIPS_ADDR" default:"127.0.0.1:8787"`
-	Data     string `help:"The folder for everything it keeps." env:"CHIPS_DATA" default:".chips" type:"path"`
-	Demo     bool   `help:"Make a workspace to try, once, and say what to try."`
-	Gateway  string `help:"How the stand-in for API Gateway behaves: ordered, as the documents say; shuffled, frames of a socket side by side; faithful, with API Gateway's own limits." env:"CHIPS_GATEWAY" enum:"ordered,shuffled,faithful" default:"ordered"`
-	LogLevel string `help:"debug, info, warn or error." env:"CHIPS_LOG_LEVEL" enum:"debug,info,warn,error" default:"info"`
+	Addr      string `help:"Where to listen; port 0 takes a free one." env:"CHIPS_ADDR" default:"127.0.0.1:8787"`
+	Data      string `help:"The folder for everything it keeps." env:"CHIPS_DATA" default:".chips" type:"path"`
+	PublicURL string `help:"Where clients reach it, for the URLs of files; where it listens when not given." name:"public-url" env:"CHIPS_PUBLIC_URL"`
+	Demo      bool   `help:"Make a workspace to try, once, and say what to try."`
+	Gateway   string `help:"How the stand-in for API Gateway behaves: ordered, as the documents say; shuffled, frames of a socket side by side; faithful, with API Gateway's own limits." env:"CHIPS_GATEWAY" enum:"ordered,shuffled,faithful" default:"ordered"`
+	LogLevel  string `help:"debug, info, warn or error." env:"CHIPS_LOG_LEVEL" enum:"debug,info,warn,error" default:"info"`
 }
 
 // Help teaches the command.
@@ -93,7 +95,12 @@ func (c *serveCommand) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return errors.Join(err, table.Close())
 	}
-	s := newStack(table, set, token, c.Gateway, log)
+	blobs, err := embedded.OpenBlobs(folder.path("blobs"))
+	if err != nil {
+		return errors.Join(err, listener.Close(), table.Close())
+	}
+	url := "http://" + listener.Addr().String()
+	s := newStack(table, blobs, cmp.Or(strings.TrimRight(c.PublicURL, "/"), url), set, token, c.Gateway, log)
 	server := &http.Server{
 		Handler: s.handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
@@ -102,7 +109,6 @@ func (c *serveCommand) Run(ctx context.Context, t *terminal) error {
 	s.start()
 	go func() { served <- server.Serve(listener) }()
 
-	url := "http://" + listener.Addr().String()
 	if made {
 		fmt.Fprintf(t.out, "chips: admin token %s (kept in %s)\n", token, folder.path(adminTokenFile))
 	}

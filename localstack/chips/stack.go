@@ -10,6 +10,7 @@ import (
 
 	"github.com/chipschat/chips-aws/localstack/gateway"
 	"github.com/chipschat/chips-aws/shared/apigw"
+	"github.com/chipschat/chips-aws/shared/attachment"
 	"github.com/chipschat/chips-aws/shared/auth"
 	"github.com/chipschat/chips-aws/shared/deadline"
 	"github.com/chipschat/chips-aws/shared/embedded"
@@ -31,6 +32,7 @@ type stack struct {
 	sessions *session.Sessions
 	fanout   *fanout.Fanout
 	keeper   *deadline.Keeper
+	files    *attachment.Service
 	timers   *embedded.Timers
 	handler  http.Handler
 	log      *slog.Logger
@@ -44,12 +46,15 @@ type stack struct {
 }
 
 // newStack wires everything; start sets it going.
-func newStack(table *embedded.Table, set settings.Settings, adminToken, mode string, log *slog.Logger) *stack {
+func newStack(table *embedded.Table, blobs *embedded.Blobs, url string, set settings.Settings, adminToken, mode string, log *slog.Logger) *stack {
 	s := &stack{table: table, log: log}
 	s.life, s.end = context.WithCancel(context.Background())
 
 	front := gateway.Config{
 		Log: log, Now: time.Now, Ping: set.Ping, Silent: set.Silent, BacklogFrames: set.BacklogFrames, Faithful: mode == "faithful",
+	}
+	if mode != "faithful" {
+		front.BodyLimit = attachment.MaxBytes + 1 // one byte more is for the API to refuse
 	}
 	if mode == "shuffled" {
 		seed := rand.Uint64()
@@ -58,25 +63,30 @@ func newStack(table *embedded.Table, set settings.Settings, adminToken, mode str
 	}
 	s.gateway = gateway.New(front)
 
-	workspaces := engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits})
-	s.timers = embedded.NewTimers(func(ctx context.Context, a deadline.Alarm) error { return s.keeper.Fire(ctx, a) }, time.Now, log)
-	s.keeper = deadline.New(deadline.Config{Log: workspaces, Rows: table, Alarms: s.timers, Now: time.Now, Logger: log})
+	core := engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits})
 	credentials := auth.New(auth.Config{
 		Rows: table, AdminToken: adminToken, PersonKeys: set.PersonKeys, AcceptURLToken: set.AcceptURLToken,
 		TicketTTL: set.TicketTTL, Now: time.Now, Log: log,
 	})
+	s.files = attachment.New(attachment.Config{
+		Rows: table, Log: core, Blobs: blobs, Credentials: credentials, URL: func(context.Context) (string, error) { return url, nil },
+		URLFor: set.AttachmentURL, Now: time.Now, Logger: log,
+	})
+	workspaces := s.files.Engine(core)
+	s.timers = embedded.NewTimers(func(ctx context.Context, a deadline.Alarm) error { return s.keeper.Fire(ctx, a) }, time.Now, log)
+	s.keeper = deadline.New(deadline.Config{Log: workspaces, Rows: table, Alarms: s.timers, Now: time.Now, Logger: log})
 	s.sessions = session.New(session.Config{
-		Engine: workspaces, Rows: table, Push: s.gateway, Replays: s, Credentials: credentials,
+		Engine: workspaces, Rows: table, Push: s.gateway, Replays: s, Credentials: credentials, Files: s.files,
 		Limits:    session.Limits{EventsPerFrame: set.EventsPerFrame},
 		Server:    protocol.Server{Name: settings.ServerName, Version: settings.Version()},
 		Unordered: mode == "shuffled", PingFrames: front.Faithful, Now: time.Now, Log: log,
 	})
 	s.sweeper, s.sweepEvery = s.newSweep(set, front.Faithful)
 	s.fanout = fanout.New(fanout.Config{
-		Log: workspaces, Connections: s.sessions, Rows: table, Push: s.gateway, Deadlines: s.keeper, Now: time.Now, Logger: log,
+		Log: workspaces, Connections: s.sessions, Rows: table, Push: s.gateway, Deadlines: s.keeper, Files: s.files, Now: time.Now, Logger: log,
 	})
 	api := httpapi.New(httpapi.Config{
-		Engine: workspaces, Auth: credentials, Sessions: s.sessions, Log: log, Now: time.Now,
+		Engine: workspaces, Auth: credentials, Sessions: s.sessions, Files: s.files, Log: log, Now: time.Now,
 		Version: settings.Version(), Origins: set.AllowedOrigins,
 	})
 	s.handler = s.gateway.Handler(gateway.Handlers{

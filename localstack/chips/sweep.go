@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/chipschat/chips-aws/shared/attachment"
 	"github.com/chipschat/chips-aws/shared/deadline"
 	"github.com/chipschat/chips-aws/shared/session"
 	"github.com/chipschat/chips-aws/shared/settings"
@@ -24,8 +25,10 @@ func (s *stack) newSweep(set settings.Settings, pings bool) (*sweep.Sweep, time.
 	return sweep.New(sweep.Config{
 		Rows: s.table,
 		Due: map[string]sweep.Handler{
-			"X#":               s.sessions.Overdue,
-			deadline.RowPrefix: s.keeper.Sweep,
+			"X#":                  s.sessions.Overdue,
+			deadline.RowPrefix:    s.keeper.Sweep,
+			attachment.UploadRows: s.files.SweepUpload,
+			attachment.BytesRows:  s.files.SweepBytes,
 		},
 		Beside: beside,
 		Now:    time.Now,

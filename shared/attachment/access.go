@@ -7,6 +7,7 @@ import (
 	"mime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/chipschat/chips-aws/shared/protocol"
 	"github.com/chipschat/chips-aws/shared/workspace"
@@ -48,6 +49,9 @@ type Content struct {
 // passedOn is from how many bytes on a file is fetched past us, where that can be: Lambda answers 6 MB at most, in base64.
 const passedOn = 4 << 20
 
+// passedFor is how long after it was asked for such a fetch may begin.
+const passedFor = time.Minute
+
 // Open is a file by its URL. Anything wrong with the URL, the credential it was made for or what that may read now is forbidden.
 func (s *Service) Open(ctx context.Context, id, exp, tok, sig string) (Content, error) {
 	if err := s.checkURL(ctx, id, exp, tok, sig); err != nil {
@@ -75,7 +79,7 @@ func (s *Service) Open(ctx context.Context, id, exp, tok, sig string) (Content, 
 	}
 	c := Content{File: u.File, Disposition: disposition(u.File)}
 	if s.c.Direct != nil && u.File.ByteSize >= passedOn {
-		c.Location, err = s.c.Direct.GetURL(ctx, u.Blob, u.File.MimeType, c.Disposition, s.c.URLFor)
+		c.Location, err = s.c.Direct.GetURL(ctx, u.Blob, u.File.MimeType, c.Disposition, passedFor)
 		return c, err
 	}
 	c.Body, err = s.c.Blobs.Get(ctx, u.Blob, MaxBytes)

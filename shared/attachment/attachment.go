@@ -74,8 +74,8 @@ type Config struct {
 	// Direct is where large files go past us; nil where all bytes pass through here.
 	Direct   Direct
 	Listener Listener
-	// URL is what comes before /v1 where clients reach the HTTP API.
-	URL string
+	// URL answers what comes before /v1 where clients reach the HTTP API; asked for each delivery with files, so it is to be known at once.
+	URL func(context.Context) (string, error)
 	// URLFor is how long a URL is good: 0 is ten minutes.
 	URLFor time.Duration
 	Now    func() time.Time

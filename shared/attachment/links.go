@@ -27,11 +27,15 @@ func (s *Service) Links(ctx context.Context, credential string) (delivery.Links,
 	if err != nil {
 		return nil, err
 	}
+	base, err := s.c.URL(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("find out where clients reach us: %w", err)
+	}
 	until := ceil(s.c.Now().Add(s.c.URLFor))
 	exp := strconv.FormatInt(until.Unix(), 10)
 	return func(id string) (string, protocol.Time) {
 		q := "?exp=" + exp + "&tok=" + url.QueryEscape(credential) + "&sig=" + sign(keys[0].Secret, id, exp, credential)
-		return s.c.URL + "/v1/attachments/" + id + q, protocol.At(until)
+		return base + "/v1/attachments/" + id + q, protocol.At(until)
 	}, nil
 }
 
@@ -54,8 +58,12 @@ func (s *Service) putURL(ctx context.Context, id string, until time.Time) (strin
 	if err != nil {
 		return "", err
 	}
+	base, err := s.c.URL(ctx)
+	if err != nil {
+		return "", fmt.Errorf("find out where clients reach us: %w", err)
+	}
 	exp := strconv.FormatInt(until.Unix(), 10)
-	return s.c.URL + "/v1/uploads/" + id + "/bytes?exp=" + exp + "&sig=" + sign(keys[0].Secret, "put", id, exp), nil
+	return base + "/v1/uploads/" + id + "/bytes?exp=" + exp + "&sig=" + sign(keys[0].Secret, "put", id, exp), nil
 }
 
 func (s *Service) checkPutURL(ctx context.Context, id, exp, sig string) error {

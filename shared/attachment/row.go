@@ -24,7 +24,7 @@ const (
 	tries = 10
 )
 
-func uploadPK(id string) string { return "U#" + id }
+func uploadPK(id string) string { return UploadRows + id }
 
 // upload is the row of an upload.
 type upload struct {

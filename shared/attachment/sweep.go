@@ -11,9 +11,15 @@ import (
 	"github.com/chipschat/chips-aws/shared/workspace"
 )
 
+// UploadRows and BytesRows are what the PKs of rows begin with that may be due.
+const (
+	UploadRows = "U#"
+	BytesRows  = "B#"
+)
+
 // SweepUpload looks at an upload (U#) that is due: it takes away one that was not posted in time, or whose messages were all deleted.
 func (s *Service) SweepUpload(ctx context.Context, row engine.Row) error {
-	id := strings.TrimPrefix(row.PK, "U#")
+	id := strings.TrimPrefix(row.PK, UploadRows)
 	u, ok, err := s.get(ctx, id)
 	if err != nil || u.rev == 0 || u.due.IsZero() || u.due.After(s.c.Now()) {
 		return err
@@ -83,7 +89,7 @@ func (s *Service) takeAway(ctx context.Context, u upload) error {
 
 // SweepBytes deletes the bytes of a generation (B#) that ended, where whoever ended it did not.
 func (s *Service) SweepBytes(ctx context.Context, row engine.Row) error {
-	sum := strings.TrimPrefix(row.PK, "B#")
+	sum := strings.TrimPrefix(row.PK, BytesRows)
 	g, row, ok, err := s.readGeneration(ctx, sum)
 	if err != nil || !ok || !g.Ended || row.Due.IsZero() {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/chipschat/chips-aws/shared/engine"
 )
 
-func bytesPK(sum string) string { return "B#" + sum }
+func bytesPK(sum string) string { return BytesRows + sum }
 
 // generation is which storing of some bytes is in use.
 type generation struct {

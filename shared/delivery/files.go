@@ -54,6 +54,20 @@ func posted(l *protocol.Line, attachments []protocol.Attachment) {
 	l.Transcript = strings.Join(heard, "\n")
 }
 
+// HasFiles says whether Finish makes URLs for an event.
+func HasFiles(e protocol.Event) bool {
+	files := func(c *protocol.Context) bool { return c != nil && len(c.Files) > 0 }
+	switch d := e.Data.(type) {
+	case *protocol.MessageNew:
+		return len(d.Attachments) > 0 || files(d.Context)
+	case *protocol.MessageOverheard:
+		return len(d.Attachments) > 0
+	case *protocol.AgentAttached:
+		return files(d.CatchUp)
+	}
+	return false
+}
+
 // Links makes the URL of an attachment for whom a delivery is handed to, and says until when it is good.
 type Links func(attachmentID string) (url string, until protocol.Time)
 

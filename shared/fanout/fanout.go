@@ -48,6 +48,8 @@ type Config struct {
 	Push session.Push
 	// Deadlines are armed by every ring; nil is none.
 	Deadlines Deadlines
+	// Files makes URLs; nil makes none.
+	Files session.Files
 	// PostTimeout is how long one push may take before its outcome is unknown; 2 s by default.
 	PostTimeout time.Duration
 	// Workspaces is how many are kept folded, the last used ones; 256 by default.

@@ -56,7 +56,12 @@ func (w *worker) render(ctx context.Context, events []protocol.Event, live []*ta
 						unread = err
 						return nil
 					}
-					if frame, err = session.EventFrame(delivery.Finish(delivery.Render(w.kept.state, e, t.to, lines), hand)); err != nil {
+					handed, err := session.HandOver(ctx, w.f.c.Files, delivery.Render(w.kept.state, e, t.to, lines), hand, t.to.Credential)
+					if err != nil {
+						unread = err
+						return nil
+					}
+					if frame, err = session.EventFrame(handed); err != nil {
 						return err
 					}
 					frames[class] = frame

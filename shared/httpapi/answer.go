@@ -29,6 +29,9 @@ func (a *api) respond(w http.ResponseWriter, r *http.Request, res result) int {
 		w.WriteHeader(http.StatusNoContent)
 		return http.StatusNoContent
 	}
+	if file, ok := res.value.(served); ok && res.err == nil {
+		return file.write(w, r)
+	}
 	status, value := http.StatusOK, res.value
 	if res.err != nil {
 		status, value = protocol.HTTPStatus(res.err.Code), any(res.err)
@@ -75,7 +78,7 @@ const corsHeaders = "authorization, content-type, content-digest, signature, sig
 
 // allowOrigin lets a browser's page read the answer. No cookie is a credential, so any page may, unless there is an allow-list.
 func (a *api) allowOrigin(h http.Header, origin string) {
-	h.Set("Access-Control-Expose-Headers", "x-request-id, retry-after")
+	h.Set("Access-Control-Expose-Headers", "x-request-id, retry-after, content-disposition, content-range, etag")
 	if len(a.Origins) == 0 {
 		h.Set("Access-Control-Allow-Origin", "*")
 		return

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chipschat/chips-aws/shared/attachment"
 	"github.com/chipschat/chips-aws/shared/auth"
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/protocol"
@@ -36,7 +37,9 @@ type Config struct {
 	Engine   Engine
 	Auth     *auth.Service
 	Sessions Sessions
-	Log      *slog.Logger
+	// Files is who keeps the files; the Engine is to be its own (attachment.Service.Engine).
+	Files *attachment.Service
+	Log   *slog.Logger
 	// Now is the clock.
 	Now func() time.Time
 	// Version is what GET /v1/health says.

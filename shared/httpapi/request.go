@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"unicode/utf8"
 
+	"github.com/chipschat/chips-aws/shared/attachment"
 	"github.com/chipschat/chips-aws/shared/protocol"
 )
 
@@ -19,11 +20,15 @@ func (c *call) readBody(w http.ResponseWriter) error {
 	if c.r.Body == nil {
 		return nil
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, c.r.Body, maxBody))
+	most := int64(maxBody)
+	if c.route.takesFile() {
+		most = attachment.MaxBytes
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, c.r.Body, most))
 	var long *http.MaxBytesError
 	switch {
 	case errors.As(err, &long):
-		return protocol.Refuse(protocol.TooLarge, "the body has more than %d bytes", maxBody)
+		return protocol.Refuse(protocol.TooLarge, "the body has more than %d bytes", most)
 	case err != nil:
 		return protocol.Refuse(protocol.InvalidRequest, "the body ends before its time")
 	}

@@ -91,10 +91,22 @@ func (a *api) table() []route {
 		{"POST", "/v1/spaces/{spc}/forks", people, a.askFork},
 		{"POST", "/v1/spaces/{spc}/agents", people, a.askAgent},
 
+		{"GET", "/v1/spaces/{spc}/files", members, a.listFiles},
+		{"POST", "/v1/uploads", members, a.upload},
+		{"PUT", "/v1/uploads/{att}/bytes", anyone, a.receiveUpload},
+		{"POST", "/v1/uploads/{att}/done", members, a.finishUpload},
+		{"GET", "/v1/attachments/{att}/url", members, a.attachmentURL},
+		{"GET", "/v1/attachments/{att}", anyone, a.fetchAttachment},
+
 		{"GET", "/v1/events", members, a.listEvents},
 		{"POST", "/v1/events", members, a.writeEvent},
 		{"POST", "/v1/socket-tickets", members, a.issueTicket},
 	}
+}
+
+// takesFile says whether the body may be a file.
+func (r *route) takesFile() bool {
+	return r.pattern == "/v1/uploads" || r.pattern == "/v1/uploads/{att}/bytes"
 }
 
 // match finds the route of a method and a path; HEAD is GET's. methods are those that the path takes, none for a path that is no route's.
@@ -161,7 +173,7 @@ func unknown(prefix string) *protocol.Error {
 	return protocol.Refuse(protocol.NotFound, "no such %s", map[string]string{
 		protocol.PrefixWorkspace: "workspace", protocol.PrefixPerson: "person", protocol.PrefixDevice: "device",
 		protocol.PrefixHarness: "harness", protocol.PrefixToken: "token", protocol.PrefixAgent: "agent",
-		"participant": "participant",
+		"participant": "participant", protocol.PrefixAttachment: "attachment",
 	}[prefix])
 }
 

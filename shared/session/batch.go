@@ -33,11 +33,16 @@ func (r *replay) render(ctx context.Context, events []protocol.Event, covered []
 				unread = err
 				return nil
 			}
+			handed, err := HandOver(ctx, r.s.c.Files, delivery.Render(r.state, e, r.to, lines), hand, r.to.Credential)
+			if err != nil {
+				unread = err
+				return nil
+			}
 			if r.batch {
-				frames, err = r.add(frames, delivery.Finish(delivery.Render(r.state, e, r.to, lines), hand))
+				frames, err = r.add(frames, handed)
 				return err
 			}
-			b, err := EventFrame(delivery.Finish(delivery.Render(r.state, e, r.to, lines), hand))
+			b, err := EventFrame(handed)
 			if err == nil {
 				frames = append(frames, frame{b, 1, e.Seq})
 			}

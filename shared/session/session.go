@@ -35,13 +35,14 @@ type Credentials interface {
 	Stands(ctx context.Context, id string) (workspace.Caller, bool, error)
 }
 
-// Config is what Sessions are made of; Unordered and Limits may be left zero, and Credentials too, where none is ever taken back.
+// Config is what Sessions are made of; Unordered, Limits and Files may be left zero, and Credentials too, where none is ever taken back.
 type Config struct {
 	Engine      Engine
 	Rows        engine.Rows
 	Push        Push
 	Replays     Replays
 	Credentials Credentials
+	Files       Files
 	Limits      Limits
 	// Server is what hello calls us.
 	Server protocol.Server

@@ -8,7 +8,7 @@ import (
 )
 
 // How much a room remembers of its files: so many names, the oldest of which are forgotten whole; of each name the newest versions as they
-// are, and below those the seqs of the posts that hold them.
+// are, and below those where in the log they are.
 const (
 	MaxRoomFiles  = 1000
 	keptVersions  = 3
@@ -19,9 +19,15 @@ const (
 type File struct {
 	// Last is the number of the newest version there ever was. Versions keep their numbers when one of them is deleted.
 	Last int `json:"last"`
-	// Versions are the newest that stand, the current one last; Older are the seqs of the posts of those before, rising.
-	Versions []Version `json:"versions"`
-	Older    []int64   `json:"older,omitzero"`
+	// Versions are the newest that stand, the current one last; Older is where those before them are, rising.
+	Versions []Version      `json:"versions"`
+	Older    []OlderVersion `json:"older,omitzero"`
+}
+
+// OlderVersion is a version by its number and the seq of its post.
+type OlderVersion struct {
+	Number int   `json:"n"`
+	Seq    int64 `json:"s"`
 }
 
 // Version is one version of a file.
@@ -40,6 +46,14 @@ type Version struct {
 	At        protocol.Time `json:"at"`
 	Seq       int64         `json:"seq"`
 	MessageID string        `json:"message_id"`
+}
+
+// VersionOf is the version that a file of a post is.
+func VersionOf(number int, e protocol.Event, file protocol.Attachment) Version {
+	return Version{
+		Number: number, AttachmentID: file.AttachmentID, SHA256: file.SHA256, ByteSize: file.ByteSize, MimeType: file.MimeType, Width: file.Width,
+		Height: file.Height, DurationMS: file.DurationMS, Replaces: file.Replaces, By: e.Actor.ID, At: e.TS, Seq: e.Seq, MessageID: protocol.MessageID(e.ID),
+	}
 }
 
 // Current is the newest version that stands.
@@ -160,12 +174,9 @@ func (r *Room) evolveFiles(e protocol.Event, attachments []protocol.Attachment) 
 			r.Files[a.Filename] = f
 		}
 		f.Last++
-		f.Versions = append(f.Versions, Version{
-			Number: f.Last, AttachmentID: a.AttachmentID, SHA256: a.SHA256, ByteSize: a.ByteSize, MimeType: a.MimeType, Width: a.Width, Height: a.Height,
-			DurationMS: a.DurationMS, Replaces: a.Replaces, By: e.Actor.ID, At: e.TS, Seq: e.Seq, MessageID: protocol.MessageID(e.ID),
-		})
+		f.Versions = append(f.Versions, VersionOf(f.Last, e, a))
 		if len(f.Versions) > keptVersions {
-			f.Older = append(f.Older, f.Versions[0].Seq)
+			f.Older = append(f.Older, OlderVersion{f.Versions[0].Number, f.Versions[0].Seq})
 			f.Versions = slices.Delete(f.Versions, 0, 1)
 		}
 		if n := len(f.Older) - olderVersions; n > 0 {
@@ -183,7 +194,7 @@ func (r *Room) evolveFilesGone(messageID string) {
 	seq, _ := protocol.SeqOf(messageID)
 	for name, f := range r.Files {
 		f.Versions = slices.DeleteFunc(f.Versions, func(v Version) bool { return v.Seq == seq })
-		f.Older = slices.DeleteFunc(f.Older, func(s int64) bool { return s == seq })
+		f.Older = slices.DeleteFunc(f.Older, func(v OlderVersion) bool { return v.Seq == seq })
 		if len(f.Versions) > 0 {
 			continue
 		}

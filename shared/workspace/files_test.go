@@ -182,7 +182,7 @@ func TestFilesOfDeletedMessages(t *testing.T) {
 		t.Errorf("without the fifth: %v, %d is current", all, now)
 	}
 	gone(0)
-	if older := w.s.Rooms[room].Files["plan.txt"].Older; !cmp.Equal(older, []int64{posts[1].Seq, posts[2].Seq}) {
+	if older := w.s.Rooms[room].Files["plan.txt"].Older; !cmp.Equal(older, []OlderVersion{{2, posts[1].Seq}, {3, posts[2].Seq}}) {
 		t.Errorf("without the first: older %v", older)
 	}
 	gone(5)
