@@ -36,13 +36,15 @@ const (
 	// edgeSecret is what the edge adds to each request; edgeBefore what it did before it went over to another.
 	edgeSecret = "the-secret-of-the-edge"
 	edgeBefore = "the-one-before-it"
+	bucketName = "files-of-the-stack"
+	publicURL  = "https://chips.example"
 )
 
-// cloud is what the mains reach for: the table (an emulator), and stand-ins that note what they are asked.
+// cloud is what the mains reach for: the table and the bucket (an emulator), and stand-ins that note what they are asked.
 type cloud struct {
-	dynamo *httputil.ReverseProxy
-	url    string // the emulator's
-	bin    string // where the built mains are
+	emulator *httputil.ReverseProxy
+	url      string // the emulator's
+	bin      string // where the built mains are
 
 	mu      sync.Mutex
 	used    map[string][]string // by function, the IAM action and resource of each call, once
@@ -77,7 +79,7 @@ func newCloud(t *testing.T) *cloud {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.dynamo = &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
+	c.emulator = &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
 	return c
 }
 
@@ -90,10 +92,18 @@ func (c *cloud) endpoint(function string) http.Handler {
 		switch {
 		case strings.HasPrefix(service, "DynamoDB_"):
 			c.note(function, "dynamodb:"+action+" "+rowsOf(body))
-			c.dynamo.ServeHTTP(w, r)
+			c.emulator.ServeHTTP(w, r)
 		case service == "AmazonSSM":
-			c.note(function, "ssm:"+action+" parameter")
-			_, _ = io.WriteString(w, `{"Parameter":{"Name":"/chips/admin-token","Type":"SecureString","Value":"`+adminToken+`"}}`)
+			var in struct{ Name string }
+			_ = json.Unmarshal(body, &in)
+			value := map[string]string{"/chips/admin-token": adminToken, "/chips/chips/url": publicURL}[in.Name]
+			c.note(function, "ssm:"+action+" parameter"+in.Name)
+			_ = json.NewEncoder(w).Encode(map[string]any{"Parameter": map[string]string{"Name": in.Name, "Value": value}})
+		case strings.HasPrefix(r.URL.Path, "/"+bucketName+"/"):
+			action := map[string]string{"PUT": "PutObject", "GET": "GetObject", "DELETE": "DeleteObject"}[r.Method]
+			folder, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"+bucketName+"/"), "/")
+			c.note(function, "s3:"+action+" bucket/"+folder+"/*")
+			c.emulator.ServeHTTP(w, r)
 		case strings.HasPrefix(r.URL.Path, "/2015-03-31/functions/"):
 			c.note(function, "lambda:InvokeFunction replay")
 			c.mu.Lock()
@@ -327,6 +337,8 @@ func environment(t *testing.T, tp template, name, endpoint string) []string {
 			env = append(env, key+"="+tableName)
 		case key == "CHIPS_EDGE_SECRETS":
 			env = append(env, key+"="+edgeSecret+","+edgeBefore)
+		case ref == "Files":
+			env = append(env, key+"="+bucketName)
 		case strings.HasPrefix(sub, "https://${WebSocketApi}"):
 			env = append(env, key+"="+endpoint+"/prod")
 		case at(tp.root, "Parameters", ref, "Default") != nil:

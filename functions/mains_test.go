@@ -65,6 +65,7 @@ func TestMainsTogether(t *testing.T) {
 	tp := readTemplate(t)
 	c := newCloud(t)
 	createTable(t, c.url, tableName)
+	createBucket(t, c.url, bucketName)
 	w := &world{cloud: c, t: t, http: c.start(t, tp, "http", "CHIPS_PERSON_KEYS=1")}
 
 	var health struct{ Status string }
@@ -95,6 +96,7 @@ func TestMainsTogether(t *testing.T) {
 	w.opensSocket(tp)
 	w.refusesWhatWasTakenBack(tp)
 	w.postsAndIsSentIt(tp)
+	w.keepsFiles(tp)
 	w.catchesUp(tp)
 	w.doesWhatIsDue(tp)
 	w.sweepsSockets(tp)
@@ -434,7 +436,10 @@ func short(resource any) string {
 	case strings.HasSuffix(s, "-replay"):
 		return "replay"
 	case strings.Contains(s, ":ssm:"):
-		return "parameter"
+		_, name, _ := strings.Cut(s, ":parameter")
+		return "parameter" + strings.NewReplacer("${AdminTokenParameter}", "/chips/admin-token", "${AWS::StackName}", "chips").Replace(name)
+	case strings.HasPrefix(s, "${Files.Arn}"):
+		return "bucket" + strings.TrimPrefix(s, "${Files.Arn}")
 	}
 	return s
 }

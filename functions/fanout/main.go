@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/chipschat/chips-aws/shared/apigw"
+	"github.com/chipschat/chips-aws/shared/attachment"
 	"github.com/chipschat/chips-aws/shared/deadline"
 	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/emf"
@@ -47,6 +48,7 @@ func run() error {
 		Group: os.Getenv("CHIPS_SCHEDULE_GROUP"), Function: os.Getenv("CHIPS_TIMERS_ARN"), Role: os.Getenv("CHIPS_SCHEDULE_ROLE"),
 		DeadLetters: os.Getenv("CHIPS_DEAD_LETTERS_ARN"),
 	})
+	url := apigw.PublicURL(cfg, os.Getenv("CHIPS_URL_PARAMETER"), time.Now)
 	sender := fanout.New(fanout.Config{
 		Log: eng,
 		Connections: session.New(session.Config{
@@ -55,6 +57,7 @@ func run() error {
 		Rows:      table,
 		Push:      push,
 		Deadlines: deadline.New(deadline.Config{Log: eng, Rows: table, Alarms: alarms, Now: time.Now, Logger: log}),
+		Files:     attachment.New(attachment.Config{Rows: table, URL: url, URLFor: set.AttachmentURL, Now: time.Now}),
 		Now:       time.Now,
 		Logger:    log,
 		Late:      meter.Lag(emf.DeliveryLag),

@@ -12,11 +12,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/chipschat/chips-aws/shared/apigw"
+	"github.com/chipschat/chips-aws/shared/attachment"
 	"github.com/chipschat/chips-aws/shared/auth"
 	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/emf"
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/httpapi"
+	"github.com/chipschat/chips-aws/shared/s3blob"
 	"github.com/chipschat/chips-aws/shared/session"
 	"github.com/chipschat/chips-aws/shared/settings"
 )
@@ -50,18 +52,24 @@ func run(ctx context.Context) error {
 	meter := emf.New(os.Stdout, os.Getenv("CHIPS_METRICS"), time.Now)
 	table, log := meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE"))), slog.Default()
 	eng := engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits})
+	credentials := auth.New(auth.Config{
+		Rows:           table,
+		AdminToken:     admin,
+		PersonKeys:     set.PersonKeys,
+		AcceptURLToken: set.AcceptURLToken,
+		TicketTTL:      set.TicketTTL,
+		Now:            time.Now,
+		Log:            log,
+	})
+	blobs, url := s3blob.New(cfg, os.Getenv("CHIPS_BUCKET")), apigw.PublicURL(cfg, os.Getenv("CHIPS_URL_PARAMETER"), time.Now)
+	files := attachment.New(attachment.Config{
+		Rows: table, Log: eng, Blobs: blobs, Direct: blobs, Credentials: credentials, URL: url, URLFor: set.AttachmentURL, Now: time.Now, Logger: log,
+	})
 	lambda.Start(meter.Each(lambda.NewHandler(edge.HTTP(apigw.HTTP(httpapi.New(httpapi.Config{
-		Engine: eng,
-		Auth: auth.New(auth.Config{
-			Rows:           table,
-			AdminToken:     admin,
-			PersonKeys:     set.PersonKeys,
-			AcceptURLToken: set.AcceptURLToken,
-			TicketTTL:      set.TicketTTL,
-			Now:            time.Now,
-			Log:            log,
-		}),
+		Engine:   files.Engine(eng),
+		Auth:     credentials,
 		Sessions: session.New(session.Config{Engine: eng, Rows: table, Push: meter.Push(apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT"))), Now: time.Now, Log: log}),
+		Files:    files,
 		Log:      log,
 		Now:      time.Now,
 		Version:  settings.Version(),

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/chipschat/chips-aws/shared/apigw"
+	"github.com/chipschat/chips-aws/shared/attachment"
 	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/emf"
 	"github.com/chipschat/chips-aws/shared/engine"
@@ -39,11 +40,13 @@ func run() error {
 	}
 	meter := emf.New(os.Stdout, os.Getenv("CHIPS_METRICS"), time.Now)
 	table := meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE")))
+	url := apigw.PublicURL(cfg, os.Getenv("CHIPS_URL_PARAMETER"), time.Now)
 	sessions := session.New(session.Config{
 		Engine:    engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits}),
 		Rows:      table,
 		Push:      meter.Push(apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT"))),
 		Replays:   apigw.NewReplays(cfg, os.Getenv("CHIPS_REPLAY_FUNCTION")),
+		Files:     attachment.New(attachment.Config{Rows: table, URL: url, URLFor: set.AttachmentURL, Now: time.Now}),
 		Limits:    session.Limits{EventsPerFrame: set.EventsPerFrame},
 		Unordered: true,
 		Now:       time.Now,

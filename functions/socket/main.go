@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/chipschat/chips-aws/shared/apigw"
+	"github.com/chipschat/chips-aws/shared/attachment"
 	"github.com/chipschat/chips-aws/shared/auth"
 	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/emf"
@@ -42,8 +43,11 @@ func run() error {
 	table := meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE")))
 	push := meter.Push(apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT")))
 	replays := apigw.NewReplays(cfg, os.Getenv("CHIPS_REPLAY_FUNCTION"))
+	eng, url := engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits}), apigw.PublicURL(cfg, os.Getenv("CHIPS_URL_PARAMETER"), time.Now)
+	files := attachment.New(attachment.Config{Rows: table, Log: eng, URL: url, URLFor: set.AttachmentURL, Now: time.Now, Logger: slog.Default()})
 	sessions := session.New(session.Config{
-		Engine:      engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits}),
+		Engine:      files.Engine(eng),
+		Files:       files,
 		Rows:        table,
 		Push:        push,
 		Replays:     replays,

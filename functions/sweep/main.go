@@ -13,10 +13,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/chipschat/chips-aws/shared/apigw"
+	"github.com/chipschat/chips-aws/shared/attachment"
 	"github.com/chipschat/chips-aws/shared/deadline"
 	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/emf"
 	"github.com/chipschat/chips-aws/shared/engine"
+	"github.com/chipschat/chips-aws/shared/s3blob"
 	"github.com/chipschat/chips-aws/shared/scheduler"
 	"github.com/chipschat/chips-aws/shared/session"
 	"github.com/chipschat/chips-aws/shared/settings"
@@ -48,8 +50,12 @@ func run() error {
 	keepalive := session.NewKeepalive(sessions, session.KeepaliveConfig{
 		Hearing: push, Every: set.Ping, Silent: set.Silent, Missed: 2 * time.Minute,
 	})
+	eng := engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits})
+	files := attachment.New(attachment.Config{
+		Rows: table, Log: eng, Blobs: s3blob.New(cfg, os.Getenv("CHIPS_BUCKET")), Now: time.Now, Logger: slog.Default(),
+	})
 	keeper := deadline.New(deadline.Config{
-		Log:    engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits}),
+		Log:    eng,
 		Rows:   table,
 		Alarms: scheduler.NewQueue(cfg, os.Getenv("CHIPS_DEADLINE_QUEUE"), time.Now),
 		Now:    time.Now,
@@ -59,8 +65,10 @@ func run() error {
 	lambda.Start(meter.Each(lambda.NewHandler(sweep.New(sweep.Config{
 		Rows: table,
 		Due: map[string]sweep.Handler{
-			"X#":               emf.Run(meter, emf.Swept, sessions.Overdue),
-			deadline.RowPrefix: emf.Run(meter, emf.Swept, keeper.Sweep),
+			"X#":                  emf.Run(meter, emf.Swept, sessions.Overdue),
+			deadline.RowPrefix:    emf.Run(meter, emf.Swept, keeper.Sweep),
+			attachment.UploadRows: emf.Run(meter, emf.Swept, files.SweepUpload),
+			attachment.BytesRows:  emf.Run(meter, emf.Swept, files.SweepBytes),
 		},
 		Beside: []func(context.Context) error{keepalive.Run},
 		Now:    time.Now,

@@ -92,8 +92,8 @@ func (s *Service) Open(ctx context.Context, id, exp, tok, sig string) (Content, 
 	return c, nil
 }
 
-// mayRead says whether somebody may read a file now: who is in a room where a message holds it that was not deleted, and its uploader as long
-// as there is such a message anywhere, or never was one.
+// mayRead says whether somebody may read a file now: who is in a room where a message holds it that was not deleted, who is shown the agent
+// whose face it is, and its uploader as long as there is such a message anywhere, or never was one.
 func (s *Service) mayRead(ctx context.Context, by workspace.Caller, u upload) (bool, error) {
 	if u.Workspace != by.Workspace || u.Blob == "" {
 		return false, nil
@@ -108,6 +108,12 @@ func (s *Service) mayRead(ctx context.Context, by workspace.Caller, u upload) (b
 			return nil
 		}
 		posts, standing := 0, 0
+		if u.Face && isFace(st, by, u.File.AttachmentID) {
+			posts, standing, may = 1, 1, true
+		}
+		for _, room := range st.Rooms { // also where it was not noted as yet
+			may = may || room.HasVersion(u.File.Filename, u.File.AttachmentID) && st.InRoom(room, by.ID)
+		}
 		for _, p := range u.Posts {
 			if p.Key != "" {
 				continue
@@ -123,6 +129,17 @@ func (s *Service) mayRead(ctx context.Context, by workspace.Caller, u upload) (b
 		return nil
 	})
 	return may, err
+}
+
+// isFace says whether a file is the face of an agent that somebody is shown: who shares a room with it, its harness, and people but guests.
+func isFace(st *workspace.State, by workspace.Caller, id string) bool {
+	p := st.Person(by.ID)
+	for _, a := range st.Agents {
+		if a.Face.AttachmentID == id && (p != nil && p.Role != protocol.Guest || a.HarnessID == by.ID || st.Shares(by.ID, a.ID)) {
+			return true
+		}
+	}
+	return false
 }
 
 // deleted says whether the message of a post was deleted.

@@ -39,7 +39,7 @@ func (e Engine) Do(ctx context.Context, ws string, cmd workspace.Command) (engin
 	var refused *protocol.Error
 	switch {
 	case err == nil:
-		s.posted(ctx, out.Events)
+		s.posted(ctx, out.Events, cmd.Draft.IdempotencyKey)
 	case errors.As(err, &refused):
 		s.notPosted(ctx, cmd, posted)
 	}
@@ -50,6 +50,7 @@ func (e Engine) Do(ctx context.Context, ws string, cmd workspace.Command) (engin
 func (s *Service) facts(ctx context.Context, ws string, cmd workspace.Command, posted, replaced []string) (map[string]workspace.Upload, error) {
 	facts := map[string]workspace.Upload{}
 	key := cmd.Draft.IdempotencyKey
+	_, face := cmd.Draft.Data.(*workspace.AgentDraft)
 	for _, id := range replaced {
 		u, ok, err := s.get(ctx, id)
 		if err != nil {
@@ -65,11 +66,15 @@ func (s *Service) facts(ctx context.Context, ws string, cmd workspace.Command, p
 	}
 	for _, id := range posted {
 		u, ok, err := s.update(ctx, id, func(u *upload) bool {
-			if u.Workspace != ws || u.By != cmd.By.ID || u.Blob == "" || len(u.Posts) >= maxPosts || u.perhaps(key) {
+			if u.Workspace != ws || u.By != cmd.By.ID || u.Blob == "" || len(u.Posts) >= maxPosts || u.perhaps(key) || face && u.Face {
 				return false
 			}
-			now := protocol.At(s.c.Now())
-			u.Posts = append(u.Posts, post{Key: key, At: &now})
+			if face {
+				u.Face = true
+			} else {
+				now := protocol.At(s.c.Now())
+				u.Posts = append(u.Posts, post{Key: key, At: &now})
+			}
 			u.Until = protocol.At(s.c.Now().Add(unposted))
 			u.schedule()
 			return true
@@ -79,7 +84,7 @@ func (s *Service) facts(ctx context.Context, ws string, cmd workspace.Command, p
 		}
 		if ok && u.Workspace == ws && u.Blob != "" {
 			f := facts[id] // it may be one that is replaced, too
-			f.File, f.By, f.Spent = u.File, u.By, !u.perhaps(key)
+			f.File, f.By, f.Spent = u.File, u.By, !face && !u.perhaps(key)
 			facts[id] = f
 		}
 	}
@@ -88,42 +93,42 @@ func (s *Service) facts(ctx context.Context, ws string, cmd workspace.Command, p
 
 // perhaps says whether it is noted that the upload is perhaps posted under a key.
 func (u *upload) perhaps(key string) bool {
-	return slices.ContainsFunc(u.Posts, func(p post) bool { return p.Key == key })
+	return key != "" && slices.ContainsFunc(u.Posts, func(p post) bool { return p.Key == key })
 }
 
 func (u *upload) fact() workspace.Upload {
 	f := workspace.Upload{File: u.File, By: u.By}
 	for _, p := range u.Posts {
-		if p.Key == "" && !slices.Contains(f.Rooms, p.Space) {
+		if p.Key == "" && p.Space != "" && !slices.Contains(f.Rooms, p.Space) {
 			f.Rooms = append(f.Rooms, p.Space)
 		}
 	}
 	return f
 }
 
-// at notes that the upload was posted at a place of the log, perhaps under a key; false where that is known.
-func (u *upload) at(space string, seq int64, key string) bool {
+// at notes that the upload is in an event of the log, which perhaps was under a key; false where that is known.
+func (u *upload) at(e protocol.Event, key string) bool {
 	n := len(u.Posts)
-	if key != "" {
-		u.Posts = slices.DeleteFunc(u.Posts, func(p post) bool { return p.Key == key })
-	}
-	known := slices.ContainsFunc(u.Posts, func(p post) bool { return p.Seq == seq })
+	u.Posts = slices.DeleteFunc(u.Posts, func(p post) bool { return p.Key != "" && p.Key == key })
+	known := slices.ContainsFunc(u.Posts, func(p post) bool { return p.Seq == e.Seq })
 	if !known {
-		u.Posts = append(u.Posts, post{Space: space, Seq: seq})
+		if d, said := e.Data.(*protocol.MessagePost); said && d.HeldSince != nil {
+			// It is held no longer: of several, the oldest is posted first.
+			if i := slices.IndexFunc(u.Posts, func(p post) bool { return p.Key == "" && p.Space == "" }); i >= 0 {
+				u.Posts = slices.Delete(u.Posts, i, i+1)
+			}
+		}
+		u.Posts = append(u.Posts, post{Space: e.SpaceID, Seq: e.Seq})
 	}
 	u.schedule()
 	return !known || len(u.Posts) != n
 }
 
 // posted notes where files were posted. What cannot be noted now is found out by whoever asks.
-func (s *Service) posted(ctx context.Context, events []protocol.Event) {
+func (s *Service) posted(ctx context.Context, events []protocol.Event, key string) {
 	for _, e := range events {
-		d, ok := e.Data.(*protocol.MessagePost)
-		if !ok {
-			continue
-		}
-		for _, a := range d.Attachments {
-			_, _, err := s.update(ctx, a.AttachmentID, func(u *upload) bool { return u.at(e.SpaceID, e.Seq, e.IdempotencyKey) })
+		for _, a := range workspace.FilesOf(e) {
+			_, _, err := s.update(ctx, a.AttachmentID, func(u *upload) bool { return u.at(e, key) })
 			if err != nil {
 				s.c.Logger.WarnContext(ctx, "where a file was posted could not be noted", "attachment_id", a.AttachmentID, "seq", e.Seq, "error", err)
 			}
@@ -166,11 +171,10 @@ func (s *Service) settled(ctx context.Context, u upload) (upload, error) {
 			return u, err
 		}
 		for _, e := range events {
-			d, ok := e.Data.(*protocol.MessagePost)
-			if !ok || !slices.ContainsFunc(d.Attachments, func(a protocol.Attachment) bool { return a.AttachmentID == u.File.AttachmentID }) {
+			if !slices.ContainsFunc(workspace.FilesOf(e), func(a protocol.Attachment) bool { return a.AttachmentID == u.File.AttachmentID }) {
 				continue
 			}
-			u, _, err = s.update(ctx, u.File.AttachmentID, func(u *upload) bool { return u.at(e.SpaceID, e.Seq, p.Key) })
+			u, _, err = s.update(ctx, u.File.AttachmentID, func(u *upload) bool { return u.at(e, p.Key) })
 			if err != nil {
 				return u, err
 			}

@@ -40,6 +40,8 @@ type upload struct {
 	// Until is how long it is kept if it is not posted.
 	Until protocol.Time `json:"until"`
 	Posts []post        `json:"posts,omitzero"`
+	// Face says that it was to be an agent's face; whether it is one the state says.
+	Face bool `json:"face,omitzero"`
 	// Gone says that it is being taken away.
 	Gone bool `json:"gone,omitzero"`
 
@@ -47,7 +49,8 @@ type upload struct {
 	due time.Time
 }
 
-// post is a message that an upload was posted with: where it is in the log, or, with a key, that it perhaps is.
+// post is a message that an upload was posted with: where it is in the log, or, with a key, that it perhaps is. Without a room the words are
+// held.
 type post struct {
 	Key   string         `json:"key,omitzero"`
 	At    *protocol.Time `json:"at,omitzero"`
@@ -135,7 +138,7 @@ func (u *upload) pending() bool {
 // schedule says when the upload is to be looked at next: when it has not been posted for long enough, or perhaps was.
 func (u *upload) schedule() {
 	u.due = time.Time{}
-	if len(u.Posts) == 0 || u.pending() {
+	if len(u.Posts) == 0 && !u.Face || u.pending() {
 		u.due = u.Until.Time
 	}
 }

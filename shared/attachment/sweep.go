@@ -55,7 +55,7 @@ func (s *Service) keepUpload(ctx context.Context, u *upload) (bool, error) {
 		return false, err
 	}
 	wasPosted := before > len(u.Posts)
-	if len(u.Posts) == 0 && (wasPosted || !u.Until.After(now)) {
+	if len(u.Posts) == 0 && !u.Face && (wasPosted || !u.Until.After(now)) {
 		return false, nil
 	}
 	u.schedule()

@@ -32,7 +32,8 @@ type Blobs struct {
 }
 
 // New is the bucket of a name.
-func New(client *s3.Client, bucket string) *Blobs {
+func New(cfg aws.Config, bucket string) *Blobs {
+	client := s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = cfg.BaseEndpoint != nil }) // an emulator has one host
 	// A signed PUT names no checksum: whoever makes it does not have the bytes.
 	signer := s3.NewPresignClient(client, s3.WithPresignClientFromClientOptions(func(o *s3.Options) {
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired

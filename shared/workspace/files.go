@@ -104,6 +104,23 @@ func UploadsOf(draft protocol.Event) (posted, replaced []string) {
 	return posted, replaced
 }
 
+// FilesOf are the files that an event holds, of words that were said or are held.
+func FilesOf(e protocol.Event) []protocol.Attachment {
+	switch d := e.Data.(type) {
+	case *protocol.MessagePost:
+		return d.Attachments
+	case *protocol.MessageHeld:
+		return d.Attachments
+	}
+	return nil
+}
+
+// HasVersion says whether an upload is one of the versions of a file that the room knows whole.
+func (r *Room) HasVersion(name, attachment string) bool {
+	f := r.Files[name]
+	return f != nil && slices.ContainsFunc(f.Versions, func(v Version) bool { return v.AttachmentID == attachment })
+}
+
 // attach fills in the files of a post from what was stored, and what each replaces; it is refused whole where a newer version of one was
 // posted than the one it says it was made from.
 func (d *deciding) attach(room *Room, draft, post *protocol.MessagePost) *protocol.Error {
