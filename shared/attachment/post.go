@@ -69,9 +69,10 @@ func (s *Service) facts(ctx context.Context, ws string, cmd workspace.Command, p
 			if u.Workspace != ws || u.By != cmd.By.ID || u.Blob == "" || len(u.Posts) >= maxPosts || u.perhaps(key) || face && u.Face {
 				return false
 			}
-			if face {
+			switch {
+			case face:
 				u.Face = true
-			} else {
+			case key != "": // without one nobody could find out what became of it
 				now := protocol.At(s.c.Now())
 				u.Posts = append(u.Posts, post{Key: key, At: &now})
 			}
@@ -84,7 +85,7 @@ func (s *Service) facts(ctx context.Context, ws string, cmd workspace.Command, p
 		}
 		if ok && u.Workspace == ws && u.Blob != "" {
 			f := facts[id] // it may be one that is replaced, too
-			f.File, f.By, f.Spent = u.File, u.By, !face && !u.perhaps(key)
+			f.File, f.By, f.Spent = u.File, u.By, !face && key != "" && !u.perhaps(key)
 			facts[id] = f
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/chipschat/chips-aws/shared/attachment"
 	"github.com/chipschat/chips-aws/shared/auth"
 	"github.com/chipschat/chips-aws/shared/embedded"
 	"github.com/chipschat/chips-aws/shared/engine"
@@ -30,7 +31,10 @@ var (
 	_ Sessions = (*session.Sessions)(nil)
 )
 
-const adminToken = "admin-token-of-the-tests"
+const (
+	adminToken = "admin-token-of-the-tests"
+	publicURL  = "https://chips.example"
+)
 
 // J is a JSON object.
 type J = map[string]any
@@ -197,9 +201,18 @@ func bare(t testing.TB) *world {
 	t.Cleanup(func() { _ = table.Close() })
 	w := &world{t: t, sessions: &closings{}, logs: &logBuffer{}}
 	log := slog.New(slog.NewJSONHandler(w.logs, nil))
+	blobs, err := embedded.OpenBlobs(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	eng := engine.New(table, engine.Options{Now: time.Now})
+	credentials := auth.New(auth.Config{Rows: table, AdminToken: adminToken, PersonKeys: true, Now: time.Now, Log: log})
+	files := attachment.New(attachment.Config{
+		Rows: table, Log: eng, Blobs: blobs, Credentials: credentials, URL: func(context.Context) (string, error) { return publicURL, nil },
+		Now: time.Now, Logger: log,
+	})
 	w.config = Config{
-		Engine: engine.New(table, engine.Options{Now: time.Now}), Sessions: w.sessions, Log: log, Now: time.Now, Version: "1.2.3",
-		Auth: auth.New(auth.Config{Rows: table, AdminToken: adminToken, PersonKeys: true, Now: time.Now, Log: log}),
+		Engine: files.Engine(eng), Auth: credentials, Sessions: w.sessions, Files: files, Log: log, Now: time.Now, Version: "1.2.3",
 	}
 	w.api = New(w.config).(*api)
 	w.nobody, w.admin = w.by(""), w.by(adminToken)
