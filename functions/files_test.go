@@ -44,7 +44,7 @@ func (w *world) fetch(url string) events.APIGatewayV2HTTPResponse {
 	if !ours {
 		w.t.Fatalf("%q is not where clients reach Chips", url)
 	}
-	e := events.APIGatewayV2HTTPRequest{Version: "2.0"}
+	e := events.APIGatewayV2HTTPRequest{Version: "2.0", Headers: map[string]string{"x-chips-edge": edgeSecret}}
 	e.RawPath, e.RawQueryString, _ = strings.Cut(target, "?")
 	e.RequestContext.HTTP.Method, e.RequestContext.RequestID = http.MethodGet, "req="
 	event, _ := json.Marshal(e)
@@ -65,7 +65,7 @@ func (w *world) keepsFiles(tp template) {
 	w.take()
 
 	e := events.APIGatewayV2HTTPRequest{
-		Version: "2.0", RawPath: "/v1/uploads", RawQueryString: "filename=note.txt", Headers: map[string]string{"authorization": "Bearer " + w.key},
+		Version: "2.0", RawPath: "/v1/uploads", RawQueryString: "filename=note.txt", Headers: map[string]string{"authorization": "Bearer " + w.key, "x-chips-edge": edgeSecret},
 		Body: base64.StdEncoding.EncodeToString([]byte("a note")), IsBase64Encoded: true,
 	}
 	e.RequestContext.HTTP.Method, e.RequestContext.RequestID = http.MethodPost, "req="

@@ -9,7 +9,7 @@
 //	U#<att id>    -          an upload: whose, what it is, where its bytes are, where it was posted
 //	B#<sha256>    -          which generation of the bytes is in use
 //	B#<sha256>    <att id>   a use of the bytes
-//	L#            keys       what URLs are signed with
+//	Y#            keys       what URLs are signed with
 //
 // # Bytes
 //

@@ -105,7 +105,7 @@ func sign(secret []byte, parts ...string) string {
 }
 
 const (
-	keysPK, keysSK = "L#", "keys"
+	keysPK, keysSK = "Y#", "keys"
 	// keyFor is how long a key signs.
 	keyFor = 30 * 24 * time.Hour
 	// keysKnown is how long keys are known without being read again, and keysFresh how soon they are read again for a signature that
