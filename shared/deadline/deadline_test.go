@@ -327,15 +327,22 @@ func TestWaitsChange(t *testing.T) {
 	})
 }
 
-// broken are rows of which a delete fails.
+// broken are rows of which a delete fails, or is overtaken by somebody who writes the row anew.
 type broken struct {
 	engine.Rows
-	fails bool
+	fails, overtaken bool
 }
 
 func (b *broken) Delete(ctx context.Context, pk, sk string, cond engine.Cond) (engine.Row, error) {
 	if b.fails {
 		return engine.Row{}, errors.New("no")
+	}
+	if b.overtaken {
+		if row, _, err := b.Get(ctx, pk, sk); err != nil {
+			return row, err
+		} else if _, err := b.Put(ctx, row, engine.Always); err != nil {
+			return row, err
+		}
 	}
 	return b.Rows.Delete(ctx, pk, sk, cond)
 }
@@ -351,7 +358,7 @@ func (idle) Do(context.Context, string, workspace.Command) (engine.Outcome, erro
 // rule that leaves its deadline pending is a fault, not a reason to ring for ever.
 func TestFireFails(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		rows := &broken{w.table, true}
+		rows := &broken{Rows: w.table, fails: true}
 		keeper := w.newKeeper(w.engine, rows, w.alarms)
 		a, commits := w.fork()
 		w.must(keeper.Arm(t.Context(), ws, commits))
@@ -363,7 +370,11 @@ func TestFireFails(t *testing.T) {
 		if err := keeper.Fire(t.Context(), a); err == nil || len(w.kept()) != 1 {
 			t.Errorf("the row could not go: %v, kept %+v", err, w.kept())
 		}
-		rows.fails = false
+		rows.fails, rows.overtaken = false, true
+		if w.must(keeper.Fire(t.Context(), a)); len(w.kept()) != 1 {
+			t.Error("the row went though it was written anew")
+		}
+		rows.overtaken = false
 		w.must(keeper.Fire(t.Context(), a))
 		if len(w.lines()[a.ID]) != 1 || len(w.kept()) != 0 {
 			t.Errorf("said %v, kept %+v", w.lines(), w.kept())

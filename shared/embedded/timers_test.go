@@ -44,7 +44,7 @@ func TestTimersTryAgain(t *testing.T) {
 		set := func(id string, in time.Duration) error {
 			return timers.Set(t.Context(), deadline.Alarm{WorkspaceID: "ws_1", Kind: "fork", ID: id, Due: began.Add(in)})
 		}
-		if err := errors.Join(set("evt_1", time.Minute), set("evt_2", time.Hour)); err != nil {
+		if err := errors.Join(set("evt_1", time.Minute), set("evt_1", time.Minute), set("evt_2", time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Minute)
