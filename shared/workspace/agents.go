@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/chipschat/chips-aws/shared/protocol"
@@ -36,6 +37,9 @@ func (d *deciding) mayPlace(a *Agent, room *Room) *protocol.Error {
 	if a.Room == room.ID {
 		return d.bad("the agent is in the room already")
 	}
+	if a.Room != "" && a.Lead {
+		return mainRoom()
+	}
 	if a.Room != "" {
 		return &protocol.Error{Code: protocol.AgentElsewhere, Message: a.Name + " is in another room: move it instead", SpaceID: a.Room}
 	}
@@ -54,13 +58,20 @@ func (d *deciding) mayPlace(a *Agent, room *Room) *protocol.Error {
 			agents++
 		}
 	}
-	if a.Lead && (a.LastRoom != "" || agents > 0) {
+	if a.Lead && d.occupied(room, a) {
 		return mainRoom()
 	}
 	if agents >= MaxRoomAgents || len(room.Members) >= MaxMembers {
 		return d.bad("a room holds %d members at most, %d of them agents", MaxMembers, MaxRoomAgents)
 	}
 	return nil
+}
+
+// occupied says whether somebody else acts in a room: an agent, or another harness that is to send one.
+func (d *deciding) occupied(room *Room, but *Agent) bool {
+	return slices.ContainsFunc(room.Members, func(m string) bool {
+		return protocol.PrefixOf(m) != protocol.PrefixPerson && m != but.ID && m != but.HarnessID
+	})
 }
 
 // agentFor is the agent that an agt_ or hrn_ id means when it is put in a room. A harness without agents registered by key is given
@@ -77,9 +88,6 @@ func (d *deciding) agentFor(room *Room, id string) (*Agent, *protocol.Error) {
 	if h == nil {
 		return nil, notFound("participant_id names no harness")
 	}
-	if here := d.s.AgentsIn(room, h.ID); len(here) > 0 {
-		return here[0], nil
-	}
 	var free *Agent
 	for _, a := range d.s.AgentsOf(h.ID) {
 		if protocol.PrefixOf(a.Key) != protocol.PrefixSpace {
@@ -88,6 +96,9 @@ func (d *deciding) agentFor(room *Room, id string) (*Agent, *protocol.Error) {
 		if free == nil && a.Room == "" && !a.Archived {
 			free = a
 		}
+	}
+	if here := d.s.AgentsIn(room, h.ID); len(here) > 0 {
+		return here[0], nil
 	}
 	if free != nil {
 		return free, nil
@@ -224,20 +235,20 @@ func (d *deciding) lead(a *Agent, want *bool) *protocol.Error {
 		return nil
 	}
 	if !*want {
-		if a.LastRoom != "" {
+		if a.Room != "" {
 			return mainRoom()
 		}
 		a.Lead = false
 		return nil
 	}
-	if room := d.s.Rooms[a.Room]; room != nil && len(d.s.AgentsIn(room, "")) > 1 {
+	if room := d.s.Rooms[a.Room]; room != nil && d.occupied(room, a) {
 		return mainRoom()
 	}
 	for _, other := range d.s.AgentsOf(a.HarnessID) {
 		if !other.Lead || other.ID == a.ID {
 			continue
 		}
-		if other.LastRoom != "" {
+		if other.Room != "" {
 			return mainRoom()
 		}
 		facts := other.facts()
@@ -272,6 +283,9 @@ func (d *deciding) registeredAgain(old *Agent, draft *AgentDraft, name string) *
 		}
 		back = a.Archived && !archive
 		a.Archived = archive
+	}
+	if a.Archived && a.Lead {
+		return mainRoom()
 	}
 	if a.Archived && draft.SpaceID != "" {
 		return d.bad("the agent is archived: bring it back with state %q", StateActive)
@@ -312,7 +326,7 @@ func (d *deciding) leaveToArchive(a *Agent) {
 // returnFromArchive brings an agent back to the room that was archived with it, and that room with it.
 func (d *deciding) returnFromArchive(a *Agent) {
 	room := d.s.Rooms[a.Parked]
-	if room == nil || room.Deleted || !room.Archived || a.Room != "" {
+	if room == nil || !a.TookRoom || room.Deleted || !room.Archived || a.Room != "" {
 		return
 	}
 	back := *room

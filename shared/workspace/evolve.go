@@ -104,6 +104,7 @@ func (s *State) evolveRoom(e protocol.Event) {
 	case *protocol.SpaceUnarchived:
 		if room != nil {
 			room.Archived = false
+			s.forget(room)
 		}
 	case *protocol.SpaceDeleted:
 		if room != nil {
@@ -128,7 +129,7 @@ func (s *State) evolveRoom(e protocol.Event) {
 			if parked := s.Rooms[a.Parked]; parked != nil && parked != room {
 				delete(parked.Seats, a.ID)
 			}
-			a.Room, a.LastRoom, a.Parked, a.WhyFree = room.ID, room.ID, "", ""
+			a.Room, a.LastRoom, a.Parked, a.TookRoom, a.WhyFree = room.ID, room.ID, "", false, ""
 			s.heldMay(a.ID, e)
 			s.takeOver(room, a)
 			s.contextJoined(room, a.ID, e.Seq)
@@ -264,7 +265,7 @@ func (s *State) evolveHarnessRemoved(id string) {
 	}
 	for _, a := range s.Agents {
 		if a.HarnessID == id {
-			a.Archived, a.Room, a.Parked, a.Lead = true, "", "", false
+			a.Archived, a.Room, a.Parked, a.TookRoom, a.Lead = true, "", "", false, false
 			delete(s.Held, a.ID)
 		}
 	}
@@ -297,9 +298,9 @@ func (s *State) evolveReleased(e protocol.Event, d *protocol.AgentReleased) {
 	if a.Room == e.SpaceID {
 		a.Room = ""
 	}
-	a.Parked = ""
+	a.Parked, a.TookRoom = "", false
 	if room != nil && room.Archived {
-		a.Parked = room.ID
+		a.Parked, a.TookRoom = room.ID, d.Reason == ReasonAgentArchived
 	}
 	if room == nil || room.Deleted { // a deleted room remembers who was in it
 		return
@@ -316,6 +317,16 @@ func (s *State) evolveReleased(e protocol.Event, d *protocol.AgentReleased) {
 	if room.DirectOf == a.HarnessID && !slices.ContainsFunc(room.Members, func(m string) bool { return s.harnessOf(m) == a.HarnessID }) {
 		room.join(a.HarnessID)
 		s.contextJoined(room, a.HarnessID, e.Seq)
+	}
+}
+
+// forget has a room that is brought back wait no longer for agents that their harness has archived: they come by themselves, or not.
+func (s *State) forget(room *Room) {
+	for _, a := range s.Agents {
+		if a.Parked == room.ID && a.Archived {
+			a.Parked, a.TookRoom = "", false
+			delete(room.Seats, a.ID)
+		}
 	}
 }
 

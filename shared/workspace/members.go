@@ -110,7 +110,7 @@ func (d *deciding) agentMoved() *protocol.Error {
 		return err
 	}
 	a := d.s.Agents[draft.AgentID]
-	if a == nil {
+	if a == nil || d.s.Harness(a.HarnessID) == nil {
 		return notFound("agent_id names no agent")
 	}
 	if space := d.c.Draft.SpaceID; space != "" && space != a.Room {

@@ -149,6 +149,9 @@ func (d *deciding) spaceHandedOff(draft *protocol.SpaceOpened, room *Room) *prot
 	if err != nil {
 		return err
 	}
+	if sender.Archived {
+		return d.bad("actor: the agent is archived")
+	}
 	var agents []*Agent
 	for _, id := range draft.AgentIDs {
 		a := d.s.Agents[id]

@@ -80,7 +80,7 @@ func TestAttachInAnothersPlace(t *testing.T) {
 	mains := f.room(f.arjun, "Mains", main.ID)
 	free := f.register(f.scout, "fourth", "Fourth")
 	f.refused(protocol.LeadRoom, f.scout, attach(mains, free, main.ID))
-	f.refused(protocol.AgentElsewhere, f.scout, attach(f.r, main.ID, s3))
+	f.refused(protocol.LeadRoom, f.scout, attach(f.r, main.ID, s3))
 }
 
 // A person asks a harness for a room; it speaks there as itself until it claims the room for the agent of a key, which leads it then.
@@ -168,6 +168,9 @@ func TestAHandOffsRoom(t *testing.T) {
 		t.Errorf("members %v", r.Members)
 	}
 	f.refused(protocol.AgentElsewhere, f.scout, hand(f.s1, free))
+	f.register(f.scout, "gone", "Gone")
+	f.must(f.scout, named(f.scout, "gone", "Gone", StateArchived))
+	f.refused(protocol.InvalidEvent, f.scout, hand(f.byKey(f.scout, "gone"), f.register(f.scout, "more", "More")))
 	f.refused(protocol.WhichAgent, f.scout, hand("", free))
 	f.refused(protocol.NotFound, f.scout, hand(f.s1, f.l1))
 	f.refused(protocol.InvalidEvent, f.scout, hand(f.s1))

@@ -45,6 +45,7 @@ func TestWhoeverOpensARoomIsItsFirstMember(t *testing.T) {
 	}
 }
 
+// covers: ONE-1, ADD-1, ADD-2, ADD-3, ADD-4, REL-8, REL-9, REL-16
 func TestOneAgentOneRoom(t *testing.T) {
 	f := newFixture(t)
 	err := f.refused(protocol.AgentElsewhere, f.arjun, event(f.lone, &protocol.MemberAdded{ParticipantID: f.s1}))
@@ -71,6 +72,7 @@ func TestOneAgentOneRoom(t *testing.T) {
 	f.must(f.arjun, event(f.lone, &protocol.MemberAdded{ParticipantID: f.priya.ID})) // an archived room takes people, and no agent
 }
 
+// covers: REL-4, REL-5
 func TestArchivingReleasesAndUnarchivingBringsBack(t *testing.T) {
 	f := newFixture(t)
 	run := f.start(f.scout, 1, f.r, "")
@@ -93,6 +95,7 @@ func TestArchivingReleasesAndUnarchivingBringsBack(t *testing.T) {
 	f.refused(protocol.InvalidEvent, f.priya, event(f.r, &protocol.SpaceUnarchived{}))
 }
 
+// covers: REL-6, REL-7, REL-17, REL-18
 func TestADeletedRoomIsGone(t *testing.T) {
 	f := newFixture(t)
 	f.refused(protocol.Forbidden, f.priya, event(f.r, &protocol.SpaceDeleted{}))
@@ -101,6 +104,11 @@ func TestADeletedRoomIsGone(t *testing.T) {
 	want := []string{"run.cancel", "space.deleted", "agent.released", "agent.updated", "agent.released", "agent.updated"}
 	if diff := cmp.Diff(want, types(got)); diff != "" {
 		t.Fatal(diff)
+	}
+	for _, i := range []int{2, 4} {
+		if d := got[i].Data.(*protocol.AgentReleased); d.Reason != ReasonDeleted || !d.Delete || d.By != f.arjun.ID {
+			t.Errorf("one is released by %+v", d)
+		}
 	}
 	if !f.s.Agents[f.s1].Archived || f.s.Agents[f.s1].Room != "" {
 		t.Error("delete_agents archives them")
@@ -111,6 +119,7 @@ func TestADeletedRoomIsGone(t *testing.T) {
 	f.must(f.priya, event(f.room(f.priya, "Hers", f.arjun.ID), &protocol.SpaceDeleted{}))
 }
 
+// covers: REL-14
 func TestTakingOut(t *testing.T) {
 	f := newFixture(t)
 	gus := f.person("Gus", protocol.Guest)
@@ -124,6 +133,9 @@ func TestTakingOut(t *testing.T) {
 	got := f.must(f.priya, event(f.r, &protocol.MemberRemoved{ParticipantID: f.ledger.ID})) // its one agent
 	if diff := cmp.Diff([]string{"run.cancel", "member.removed", "agent.released"}, types(got)); diff != "" {
 		t.Fatal(diff)
+	}
+	if d := got[2].Data.(*protocol.AgentReleased); d.Reason != ReasonRemoved || d.By != f.priya.ID || got[0].Data.(*protocol.RunCancel).Reason != ReasonRemoved {
+		t.Errorf("it is released by %+v", d)
 	}
 	if got[1].Data.(*protocol.MemberRemoved).ParticipantID != f.l1 {
 		t.Error("the harness's id means its one agent there")

@@ -8,7 +8,7 @@ import (
 
 // FoldVersion is the version of State as a snapshot keeps it. It goes up when Evolve or State changes in a way that an old
 // snapshot does not show; a snapshot of another version is not read.
-const FoldVersion = 4
+const FoldVersion = 5
 
 // State is a workspace after the events up to Seq. Maps are keyed by id. It keeps what decisions and deliveries read, and no text of messages.
 type State struct {
@@ -102,6 +102,8 @@ type Agent struct {
 	LastRoom string `json:"last_room,omitzero"`
 	// Parked is the archived room that brings it back when it is unarchived and the agent is still free.
 	Parked string `json:"parked,omitzero"`
+	// TookRoom says that its being archived put Parked away with it, so that it brings the room back.
+	TookRoom bool `json:"took_room,omitzero"`
 }
 
 // Room is a space. A deleted one stays as a stub that says only who was in it.
