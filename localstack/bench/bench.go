@@ -37,6 +37,7 @@ var lines = []line{
 	{"replay", (*bench).replay},
 	{"idle", (*bench).idle},
 	{"depth", (*bench).depth},
+	{"room", (*bench).room},
 	{"cold", (*bench).cold},
 	{"handlers", (*bench).handlers},
 	{"peers", (*bench).comparePeers},

@@ -6,7 +6,8 @@
 // Speed is that of the real program: `chips serve` as make built it, on a data folder of its own on this disk, over loopback, durable
 // before it acknowledges. The load generator is this process, so it shares the cores with the server.
 //
-// The log's depth (append late in a long log, cold load) is measured on the engine over the embedded table, without sockets.
+// The log's depth (append late in a long log, cold load) and a room's (context in a long one) are measured on the engine over the
+// embedded table, without sockets.
 //
 // The functions are measured as the binaries that Lambda would run, each on a Runtime API in this process: how long they take to start, and
 // how much processor time an event costs them.

@@ -8,9 +8,10 @@
 //   - a replay and GET go by the state at the head: a room that was lost never comes back (contract U-82).
 //
 // A turn comes with its context: what was said in the room since its taker last spoke there. The state says where that starts
-// (workspace.State.ContextFrom), not what was said: Wants says which lines are needed, the caller reads them (session.Lines), and Render
-// is given them. The words are those of the log and the names those of the state, so the lines too are the same live, replayed and
-// after a restart (CTX-7). Past is the same for whoever reads on downwards over HTTP, by the state at the head.
+// (workspace.State.ContextFrom), not what was said: Wants says which lines are needed, the caller reads them (session.Lines), and Render is
+// given them. The words are those of the log, those of the newest edit by then where the state marks one, and the names those of the state,
+// so the lines too are the same live, replayed and after a restart (CTX-7; TestToldTheSame of package fanout). Past is the same for whoever
+// reads on downwards over HTTP, by the state at the head.
 //
 // A harness that has not declared agents is shown the view of before agents (contract U-99): rewrite is the one place that knows it,
 // type by type. What only a harness itself may see is left out in hide. The sender's idempotency_key stays for everybody the event

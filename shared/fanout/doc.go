@@ -23,8 +23,9 @@
 //
 // # What is sent
 //
-// A state per workspace is kept folded along the ranges. An event goes to who is covered just before or just after it (package
-// delivery), and is written once for all recipients who read it alike. A connection whose hello accepts batches (and events) is sent what a
-// range holds for it in events frames, each one push and one metered message; others one event frame for each event. An event that cannot be written raises an alarm and is passed
-// over. One bad connection never stops the others: each has its own deadline, and in the end is cut.
+// A state per workspace is kept folded along the ranges. An event goes to who is covered just before or just after it (package delivery),
+// and is written once for all recipients who read it alike. A connection whose hello accepts batches (and events) is sent what a range
+// holds for it in events frames, each one push and one metered message; others one event frame for each event. An event that cannot be
+// written raises an alarm and is passed over. TestToldTheSame holds what is sent, live, replayed and after restarts, to the log, byte for
+// byte. One bad connection never stops the others: each has its own deadline, and in the end is cut.
 package fanout

@@ -6,6 +6,6 @@
 // changes the state. Evolve changes the state in place, is total (whatever was committed is taken), and is the only thing that does.
 //
 // Faults are found in one order (contract U-120): type, who may write it, fields, run, room, actor, then the one-room and archive
-// rules. Each system has a file: spaces.go, members.go, agents.go, runs.go, messages.go and addressing.go, files.go, context.go, people.go,
+// rules. Each system has a file: spaces.go, members.go, agents.go, runs.go, messages.go, marks.go and addressing.go, files.go, context.go, people.go,
 // harnesses.go.
 package workspace
