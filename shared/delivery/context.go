@@ -70,8 +70,8 @@ func wants(s *workspace.State, e protocol.Event, r Recipient) (Want, bool) {
 		w.Line = room.PrevLine
 	}
 	switch d := e.Data.(type) {
-	case *protocol.MessagePost:
-		takers, _ := takers(s, e, d, r)
+	case *protocol.MessagePost, *protocol.RunSteer:
+		takers, _ := takers(s, e, protocol.Said(d), r)
 		if len(takers) == 0 {
 			return Want{}, false
 		}
@@ -120,7 +120,7 @@ func Past(room string, opened, before, line int64, limit int, marks workspace.Ma
 // Counts says whether an event becomes a line of what is wanted, and not one that is left out.
 func (w Want) Counts(e protocol.Event) bool {
 	switch d := e.Data.(type) {
-	case *protocol.MessagePost:
+	case *protocol.MessagePost, *protocol.RunSteer:
 		if mark, _ := w.marks.Of(e.Seq); mark.Deleted || e.Seq == w.Handed {
 			return false
 		}
@@ -242,20 +242,27 @@ func newLineView(s *workspace.State, r Recipient) lineView {
 	return v
 }
 
+// said is a line of what was said.
+func (v *lineView) said(l protocol.Line, e protocol.Event, d *protocol.MessagePost) protocol.Line {
+	l.Kind, l.MessageID, l.Text, l.AddressedTo = protocol.LineSaid, protocol.MessageID(e.ID), &d.Text, d.AddressedTo
+	l.From, l.Held = v.participant(v.replaced.SaidBy(e.Actor.ID, e.Seq)), d.Held
+	posted(&l, d.Attachments)
+	if words, edited := v.edits[e.Seq]; edited {
+		l.Text = &words
+	}
+	if v.before != nil {
+		l.AddressedTo = v.before.ids(l.AddressedTo)
+	}
+	return l
+}
+
 // line is an event as a line; of no kind where it is none.
 func (v *lineView) line(e protocol.Event) protocol.Line {
 	l := protocol.Line{Seq: e.Seq, At: e.TS}
+	if d := protocol.Said(e.Data); d != nil {
+		return v.said(l, e, d)
+	}
 	switch d := e.Data.(type) {
-	case *protocol.MessagePost:
-		l.Kind, l.MessageID, l.Text, l.AddressedTo = protocol.LineSaid, protocol.MessageID(e.ID), &d.Text, d.AddressedTo
-		l.From, l.Held = v.participant(v.replaced.SaidBy(e.Actor.ID, e.Seq)), d.Held
-		posted(&l, d.Attachments)
-		if words, edited := v.edits[e.Seq]; edited {
-			l.Text = &words
-		}
-		if v.before != nil {
-			l.AddressedTo = v.before.ids(l.AddressedTo)
-		}
 	case *protocol.MemberAdded:
 		l.Kind, l.Who, l.By = protocol.LineJoined, v.participant(d.ParticipantID), v.by(d.By, d.ParticipantID)
 	case *protocol.MemberRemoved:

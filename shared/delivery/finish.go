@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +13,8 @@ import (
 type Hand struct {
 	// Now is the time of the hand-over.
 	Now time.Time
+	// Goes says whether a run that went on as of the event goes on still; nil is yes.
+	Goes func(run string) bool
 	// Links are URLs for the credential it is handed to; nil makes none.
 	Links Links
 }
@@ -22,12 +25,24 @@ func Finish(e protocol.Event, h Hand) protocol.Event {
 	switch d := e.Data.(type) {
 	case *protocol.MessageNew:
 		c := *d
-		c.Room = withClocks(d.Room, h.Now)
+		c.Room, c.WorkingTurns = withClocks(d.Room, h.Now), h.going(d.WorkingTurns)
 		c.Attachments, c.Context = h.Links.attachments(d.Attachments), h.Links.context(d.Context)
 		e.Data = &c
 	case *protocol.MessageOverheard:
 		c := *d
-		c.Attachments = h.Links.attachments(d.Attachments)
+		c.Attachments, c.WorkingTurns = h.Links.attachments(d.Attachments), h.going(d.WorkingTurns)
+		e.Data = &c
+	case *protocol.RunSteer:
+		c := *d
+		c.Room, c.WorkingTurns = withClocks(d.Room, h.Now), h.going(d.WorkingTurns)
+		c.Attachments, c.Context = h.Links.attachments(d.Attachments), h.Links.context(d.Context)
+		e.Data = &c
+	case *protocol.MessagePost:
+		if len(d.WorkingTurns) == 0 {
+			break
+		}
+		c := *d
+		c.WorkingTurns = h.going(d.WorkingTurns)
 		e.Data = &c
 	case *protocol.AgentAttached:
 		c := *d
@@ -35,6 +50,14 @@ func Finish(e protocol.Event, h Hand) protocol.Event {
 		e.Data = &c
 	}
 	return e
+}
+
+// going are those of some turns that go on still.
+func (h Hand) going(turns []protocol.WorkingTurn) []protocol.WorkingTurn {
+	if h.Goes == nil {
+		return turns
+	}
+	return slices.DeleteFunc(slices.Clone(turns), func(t protocol.WorkingTurn) bool { return !h.Goes(t.RunID) })
 }
 
 // withClocks is a room whose notes say the people's times, after the room's line.

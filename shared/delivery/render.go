@@ -16,9 +16,9 @@ import (
 // lines are the lines that Wants asked for, nil where it asked for none.
 func Render(s *workspace.State, e protocol.Event, r Recipient, lines []protocol.Event) protocol.Event {
 	switch d := e.Data.(type) {
-	case *protocol.MessagePost:
+	case *protocol.MessagePost, *protocol.RunSteer:
 		if r.Kind == protocol.KindHarness {
-			e = message(s, e, d, r, lines)
+			e = message(s, e, protocol.Said(d), r, lines)
 		}
 	case *protocol.MessageHanded:
 		if r.Kind == protocol.KindHarness {
@@ -55,7 +55,7 @@ func show(s *workspace.State, e protocol.Event, r Recipient) protocol.Event {
 func Class(e protocol.Event, r Recipient) string {
 	if r.Kind == protocol.KindHarness {
 		switch e.Data.(type) {
-		case *protocol.MessagePost, *protocol.MessageHanded, *protocol.AgentAttached: // they may have context, and URLs for a credential
+		case *protocol.MessagePost, *protocol.RunSteer, *protocol.MessageHanded, *protocol.AgentAttached: // they may have context, and URLs for a credential
 			return r.ID + budgetClass(r) + r.Credential
 		}
 		return r.ID
@@ -70,12 +70,13 @@ func Class(e protocol.Event, r Recipient) string {
 // message is a post as a harness in its room hears it.
 func message(s *workspace.State, e protocol.Event, post *protocol.MessagePost, r Recipient, lines []protocol.Event) protocol.Event {
 	forIDs, to := takers(s, e, post, r)
+	working := workingTurns(s, s.Rooms[e.SpaceID], r, append([]string{e.Actor.ID}, forIDs...))
 	if len(forIDs) == 0 && s.HarnessOf(e.Actor.ID) == r.ID {
-		return e
+		return cameBack(s, e, post, r, working)
 	}
 	said := protocol.MessageOverheard{
 		MessageID: protocol.MessageID(e.ID), Text: post.Text, From: from(s, e.Actor, s.Rooms[e.SpaceID]), ReplyTo: post.ReplyTo,
-		Attachments: post.Attachments, AddressedTo: to, HeldSince: post.HeldSince, Held: post.Held,
+		Attachments: post.Attachments, AddressedTo: to, HeldSince: post.HeldSince, Held: post.Held, WorkingTurns: working,
 	}
 	if len(forIDs) == 0 {
 		e.Type, e.Data = said.EventType(), &said
@@ -83,8 +84,33 @@ func message(s *workspace.State, e protocol.Event, post *protocol.MessagePost, r
 	}
 	return turn(s, e, post, r, lines, forIDs, protocol.MessageNew{
 		MessageID: said.MessageID, Text: said.Text, From: said.From, ReplyTo: said.ReplyTo,
-		Attachments: said.Attachments, AddressedTo: said.AddressedTo, HeldSince: said.HeldSince,
+		Attachments: said.Attachments, AddressedTo: said.AddressedTo, HeldSince: said.HeldSince, WorkingTurns: working,
 	})
+}
+
+// cameBack is a harness's own post as it comes back: with the turns of its other agents that go on in the room, for their next steps.
+func cameBack(s *workspace.State, e protocol.Event, post *protocol.MessagePost, r Recipient, working []protocol.WorkingTurn) protocol.Event {
+	if len(working) == 0 {
+		return e
+	}
+	c, f := *post, from(s, e.Actor, s.Rooms[e.SpaceID])
+	c.MessageID, c.From, c.WorkingTurns = protocol.MessageID(e.ID), &f, working
+	e.Data = &c
+	return e
+}
+
+// workingTurns are a harness's turns going in a room, but for those of some agents.
+func workingTurns(s *workspace.State, room *workspace.Room, r Recipient, but []string) []protocol.WorkingTurn {
+	var turns []protocol.WorkingTurn
+	if room == nil {
+		return nil
+	}
+	for _, id := range room.Turns {
+		if run := s.Runs[id]; run != nil && run.HarnessID == r.ID && !slices.Contains(but, run.AgentID) {
+			turns = append(turns, protocol.WorkingTurn{AgentID: run.AgentID, RunID: run.ID})
+		}
+	}
+	return turns
 }
 
 // handed is a message that is handed on, as the harness of those it is handed to is sent it: the event's own id, seq and time, and the
@@ -108,6 +134,7 @@ func handed(s *workspace.State, e protocol.Event, d *protocol.MessageHanded, r R
 	return turn(s, e, &post, r, lines, handedTo(s, d, r), protocol.MessageNew{
 		MessageID: d.MessageID, Text: post.Text, From: from(s, e.Actor, s.Rooms[e.SpaceID]), ReplyTo: post.ReplyTo,
 		Attachments: post.Attachments, AddressedTo: d.AgentIDs, HeldSince: post.HeldSince, Handed: true, Lead: d.Lead,
+		WorkingTurns: workingTurns(s, s.Rooms[e.SpaceID], r, append([]string{e.Actor.ID}, d.AgentIDs...)),
 	})
 }
 
@@ -135,6 +162,12 @@ func turn(
 		turn.Context.Files = files
 	}
 	turn.Room = told.room(turn.Context)
+	if steer, ok := e.Data.(*protocol.RunSteer); ok {
+		c := *steer
+		c.MessageID, c.From, c.For, c.Context, c.Room, c.WorkingTurns = turn.MessageID, &turn.From, turn.For, turn.Context, turn.Room, turn.WorkingTurns
+		e.Data = &c
+		return e
+	}
 	e.Type, e.Data = turn.EventType(), &turn
 	return e
 }

@@ -60,6 +60,15 @@ func (v view) from(f protocol.From) protocol.From {
 	return f
 }
 
+// turns are turns as the harness knew them.
+func (v view) turns(turns []protocol.WorkingTurn) []protocol.WorkingTurn {
+	var known []protocol.WorkingTurn
+	for _, t := range turns {
+		known = append(known, protocol.WorkingTurn{AgentID: v.id(t.AgentID), RunID: t.RunID})
+	}
+	return known
+}
+
 // room is a room whose agents of the harness are the harness itself, one member by its own name; notes read the same.
 func (v view) room(room *protocol.Room) *protocol.Room {
 	if room == nil {
@@ -113,14 +122,24 @@ func rewrite(v view, e protocol.Event) protocol.Event {
 			f := v.from(*d.From)
 			c.From = &f
 		}
+		c.WorkingTurns = v.turns(d.WorkingTurns)
 		e.Data = &c
 	case *protocol.MessageNew:
 		c := *d
 		c.From, c.AddressedTo = v.from(d.From), v.ids(d.AddressedTo)
-		c.Room = v.room(d.Room)
+		c.Room, c.WorkingTurns = v.room(d.Room), v.turns(d.WorkingTurns)
+		e.Data = &c
+	case *protocol.RunSteer:
+		c := *d
+		c.AddressedTo, c.Room, c.WorkingTurns = v.ids(d.AddressedTo), v.room(d.Room), v.turns(d.WorkingTurns)
+		if d.From != nil {
+			f := v.from(*d.From)
+			c.From = &f
+		}
 		e.Data = &c
 	case *protocol.MessageOverheard:
 		c := *d
+		c.WorkingTurns = v.turns(d.WorkingTurns)
 		c.From, c.AddressedTo = v.from(d.From), v.ids(d.AddressedTo)
 		e.Data = &c
 	case *protocol.SpaceOpened:

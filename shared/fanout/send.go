@@ -25,7 +25,7 @@ type target struct {
 
 // render folds events in, gives each target its frames, and says whether there are any. An error is of reading.
 func (w *worker) render(ctx context.Context, events []protocol.Event, live []*target) (some bool, err error) {
-	hand := delivery.Hand{Now: w.f.c.Now()}
+	hand := delivery.Hand{Now: w.f.c.Now(), Goes: goesAfter(events)}
 	for _, e := range events {
 		session.Guard(ctx, w.f.c.Logger, e, func() error {
 			for _, t := range live {
@@ -74,8 +74,50 @@ func (w *worker) render(ctx context.Context, events []protocol.Event, live []*ta
 				return false, unread
 			}
 		}
+		w.receipt(e, live)
 	}
 	return some, nil
+}
+
+// goesAfter says whether a run goes on that none of some events has ended.
+func goesAfter(events []protocol.Event) func(run string) bool {
+	ended := map[string]bool{}
+	for _, e := range events {
+		switch e.Data.(type) {
+		case *protocol.RunCompleted, *protocol.RunFailed, *protocol.RunCancelled, *protocol.RunCancel:
+			ended[e.RunID] = true
+		}
+	}
+	return func(run string) bool { return !ended[run] }
+}
+
+// receipt tells a person's socket what became of their words where a run is going in the room, and the harnesses whose runs go there, beside
+// the words; the state is the one just after them. A receipt is now or never.
+func (w *worker) receipt(e protocol.Event, live []*target) {
+	disposition := w.kept.state.Disposition(e)
+	if disposition == "" || e.IdempotencyKey == "" {
+		return
+	}
+	frame, err := session.ReceiptFrame(e.IdempotencyKey, disposition)
+	if err != nil {
+		return
+	}
+	working, writer := w.kept.state.WorkingAt(e), false
+	for _, t := range live {
+		writer = writer || t.conn.ID == e.Via.Connection
+		if t.from < e.Seq && (t.conn.ID == e.Via.Connection || t.to.Kind == protocol.KindHarness && working[t.to.ID]) {
+			t.frames = append(t.frames, frame)
+		}
+	}
+	if writer || e.Via.Connection == "" || e.Seq <= max(w.kept.cursor.Claimed, w.kept.completed) {
+		return
+	}
+	// Who writes need not be subscribed.
+	for i := range w.kept.conns {
+		if c := &w.kept.conns[i]; c.ID == e.Via.Connection && !c.Closing {
+			w.kept.receipts = append(w.kept.receipts, &target{conn: c, frames: [][]byte{frame}})
+		}
+	}
 }
 
 // push sends each target its frames, side by side. An error means that a connection may go on with a hole: the range is not done.

@@ -48,7 +48,7 @@ func (l *life) saw(e protocol.Event) {
 		l.paused = append(l.paused, e.RunID)
 	case *protocol.RunCompleted, *protocol.RunFailed, *protocol.RunCancelled, *protocol.RunCancel:
 		l.runs = slices.DeleteFunc(l.runs, func(id string) bool { return id == e.RunID })
-	case *protocol.MessagePost:
+	case *protocol.MessagePost, *protocol.RunSteer:
 		l.said = append(l.said, protocol.MessageID(e.ID))
 		l.roomOf[protocol.MessageID(e.ID)] = e.SpaceID
 		l.authors[protocol.MessageID(e.ID)] = l.person(e.Actor.ID)
@@ -377,6 +377,22 @@ var acts = map[string]act{
 	"run.cancelled": onRun(1, &protocol.RunCancelled{}),
 	"step.started":  onRun(3, &protocol.StepStarted{StepID: "stp_1", Title: "Looking"}),
 	"step.log":      onRun(3, &protocol.StepLog{StepID: "stp_1", Status: "done", Summary: "Looked"}),
+	"message.heard": {3, func(l *life, d dice) workspace.Command {
+		run, message := d.late(l.runs), d.late(l.said)
+		if run == "" || message == "" {
+			return workspace.Command{}
+		}
+		return l.onRun(run, &protocol.MessageHeard{MessageID: message})
+	}},
+	"run.steer": {6, func(l *life, d dice) workspace.Command {
+		run := d.late(l.runs)
+		if run == "" {
+			return workspace.Command{}
+		}
+		draft := workspace.Draft(&protocol.RunSteer{Mode: d.one("steer", "interrupt", "followup"), Text: d.one("Not that", "On with it")})
+		draft.RunID = run
+		return command(l.somebody(d), draft)
+	}},
 	"run.cancel": {1, func(l *life, d dice) workspace.Command {
 		draft := workspace.Draft(&protocol.RunCancel{})
 		draft.RunID = d.late(l.runs)

@@ -223,10 +223,10 @@ func (o *oracle) misread(e protocol.Event, c told) string {
 	var said []protocol.Event
 	for _, x := range o.log[:e.Seq-1] {
 		switch d := x.Data.(type) {
-		case *protocol.MessagePost:
+		case *protocol.MessagePost, *protocol.RunSteer:
 			if x.SpaceID == e.SpaceID {
 				said = append(said, x)
-				words[protocol.MessageID(x.ID)] = d.Text
+				words[protocol.MessageID(x.ID)] = protocol.Said(d).Text
 			}
 		case *protocol.MessageEdited:
 			words[d.MessageID] = d.Text

@@ -24,7 +24,14 @@ func (a *api) writeEvent(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return out.Ack(), nil
+	ack := out.Ack()
+	if c.caller.Kind == protocol.KindPerson && !out.NothingToDo() {
+		err = a.see(c, func(s *workspace.State) error {
+			ack.Disposition = s.Disposition(out.Events[out.Commit.Primary])
+			return nil
+		})
+	}
+	return ack, err
 }
 
 // eventsQuery is what of the log is asked for.

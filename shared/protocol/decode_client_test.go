@@ -20,7 +20,7 @@ func TestDecodeClientReadsOnlyWhatIsTheClients(t *testing.T) {
 	got, err := DecodeClient([]byte(raw))
 	want := Event{
 		Envelope: Envelope{V: 1, Type: "step.log", SpaceID: "spc_1", RunID: "run_1", IdempotencyKey: "scout-run-5-step-2", Actor: Actor{Kind: KindAgent, ID: "agt_1"}},
-		Data: &StepLog{StepID: "stp_2", Status: "done", Summary: "Read the PO"},
+		Data:     &StepLog{StepID: "stp_2", Status: "done", Summary: "Read the PO"},
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -120,6 +120,8 @@ type MessageNew struct {
 	Context *Context `json:"context,omitzero"`
 	// Room is who is there, with a note for each taker, never nil.
 	Room *Room `json:"room,omitzero"`
+	// WorkingTurns are the harness's turns going in the room, of its agents that it is not for and who did not say it.
+	WorkingTurns []WorkingTurn `json:"working_turns,omitzero"`
 	// Exchange is how far agents have gone on by themselves, where that is to be minded.
 	Exchange *Exchange `json:"exchange,omitzero"`
 	// Handed says that it was held, or nobody's turn, before: the event is the handing on. Lead says that it is handed to the lead.
@@ -138,6 +140,8 @@ type MessageOverheard struct {
 	HeldSince   *Time        `json:"held_since,omitzero"`
 	// Held says that the referee held it.
 	Held bool `json:"held,omitzero"`
+	// WorkingTurns are the harness's turns going in the room, but for the agent's that said it.
+	WorkingTurns []WorkingTurn `json:"working_turns,omitzero"`
 }
 
 // MessageHeld is what an agent said in no room: it is posted in the next room that the agent joins. Sent to its harness alone.

@@ -58,6 +58,8 @@ type (
 		// Held says that the referee held the message; Exchange is where an agent's message to agents stands in the count.
 		Held     bool           `json:"held,omitzero"`
 		Exchange *ExchangeCount `json:"exchange,omitzero"`
+		// Disposition is what a receipt says, in an ack over HTTP.
+		Disposition string `json:"disposition,omitzero"`
 		// Waiting says that the words are held until their agent is in a room.
 		Waiting bool `json:"waiting,omitzero"`
 		// SpaceID is the room that was opened.

@@ -9,7 +9,7 @@ var kinds = []kind{
 	kindOf[SpaceOpened](), kindOf[SpaceRenamed](), kindOf[SpaceArchived](), kindOf[SpaceUnarchived](), kindOf[SpaceClosed](), kindOf[SpaceDeleted](),
 	kindOf[SpaceLeadSet](), kindOf[MemberAdded](), kindOf[MemberRemoved](), kindOf[MembershipReplaced](),
 	kindOf[AgentRegistered](), kindOf[AgentUpdated](), kindOf[AgentAttached](), kindOf[AgentReleased](), kindOf[AgentMoved](),
-	kindOf[MessagePost](), kindOf[MessageNew](), kindOf[MessageOverheard](), kindOf[MessageHeld](), kindOf[TurnPassed](),
+	kindOf[MessagePost](), kindOf[MessageNew](), kindOf[MessageOverheard](), kindOf[MessageHeld](), kindOf[TurnPassed](), kindOf[MessageHeard](), kindOf[RunSteer](),
 	kindOf[AgentFork](), kindOf[AgentAsked](), kindOf[RoomSays](),
 	kindOf[MessageEdited](), kindOf[MessageDeleted](), kindOf[ReactionSet](), kindOf[PinSet](),
 	kindOf[ExchangeSet](), kindOf[MessageHanded](),

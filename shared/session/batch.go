@@ -1,8 +1,11 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"slices"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/chipschat/chips-aws/shared/delivery"
 	"github.com/chipschat/chips-aws/shared/protocol"
@@ -19,7 +22,7 @@ type frame struct {
 // render folds the events in and writes those that are covered: several to an events frame where the client takes those.
 func (r *replay) render(ctx context.Context, events []protocol.Event, covered []bool) ([]frame, error) {
 	var frames []frame
-	hand := delivery.Hand{Now: r.s.c.Now()}
+	hand := delivery.Hand{Now: r.s.c.Now(), Goes: func(run string) bool { return r.going[run] }}
 	for i, e := range events {
 		workspace.Evolve(r.state, e)
 		r.lines.Saw(r.state, e)
@@ -65,12 +68,13 @@ func (c *Connection) TakesBatches() bool {
 	return slices.Contains(c.Accepts, "events") && slices.Contains(c.Accepts, "batches")
 }
 
-// Batch packs frames of EventFrame into events frames, in their order and within the limits of those. What is by itself stays as it is.
+// Batch packs frames of EventFrame into events frames, in their order and within the limits of those. What is by itself, or is another
+// frame, stays as it is.
 func (s *Sessions) Batch(frames [][]byte) [][]byte {
 	var packed [][]byte
 	for len(frames) > 0 {
 		n, size := 1, len(openEvents)+len("]}")+len(frames[0])-len(openEvent)
-		for n < len(frames) && n < s.c.Limits.EventsPerFrame && size+len(frames[n])-len(openEvent) <= s.c.Limits.FrameBytes {
+		for isEvent(frames[0]) && n < len(frames) && isEvent(frames[n]) && n < s.c.Limits.EventsPerFrame && size+len(frames[n])-len(openEvent) <= s.c.Limits.FrameBytes {
 			size += len(frames[n]) - len(openEvent) // its last byte makes room for the comma
 			n++
 		}
@@ -85,6 +89,13 @@ func (s *Sessions) Batch(frames [][]byte) [][]byte {
 		packed, frames = append(packed, append(b[:len(b)-1], "]}"...)), frames[n:]
 	}
 	return packed
+}
+
+func isEvent(frame []byte) bool { return bytes.HasPrefix(frame, []byte(openEvent)) }
+
+// ReceiptFrame is a receipt as a frame.
+func ReceiptFrame(key, disposition string) ([]byte, error) {
+	return json.Marshal(protocol.Receipt{Frame: protocol.FrameReceipt, IdempotencyKey: key, Disposition: disposition})
 }
 
 // How an event frame and an events frame begin.

@@ -120,6 +120,8 @@ func weight(e protocol.Event) int {
 	switch d := e.Data.(type) {
 	case *protocol.MessagePost:
 		n += len(d.Text)
+	case *protocol.RunSteer:
+		n += len(d.Text)
 	case *protocol.MessageEdited:
 		n += len(d.Text)
 	}

@@ -66,6 +66,8 @@ type replay struct {
 	at    int64
 	state *workspace.State
 	lines Lines
+	// going are the recipient's runs that went on when the head was looked at last.
+	going map[string]bool
 	// next is the part of the log that is being read ahead, nil when none is.
 	next <-chan part
 	// claimed says that a page was claimed by this run, up to claimedUpTo, last at claimedAt.
@@ -154,6 +156,12 @@ func (r *replay) page(ctx context.Context) error {
 	var covered []bool
 	err := r.s.c.Engine.Read(ctx, r.conn.Workspace, func(st *workspace.State) error {
 		covered = make([]bool, len(events))
+		r.going = map[string]bool{}
+		for id, run := range st.Runs {
+			if run.HarnessID == r.to.ID && !run.EndedRun() {
+				r.going[id] = true
+			}
+		}
 		r.to = r.to.At(st)
 		audience := delivery.NewAudience(st, r.to)
 		for i, e := range events {

@@ -12,7 +12,7 @@ func (d *deciding) repliedTo(room *Room, message string) (string, *protocol.Erro
 		return "", nil
 	}
 	e, ok := d.c.Cited[message]
-	if _, isPost := e.Data.(*protocol.MessagePost); !ok || !isPost || e.SpaceID != room.ID {
+	if !ok || protocol.Said(e.Data) == nil || e.SpaceID != room.ID {
 		return "", d.bad("reply_to names no message of this room")
 	}
 	return room.Replaced.SaidBy(e.Actor.ID, e.Seq), nil

@@ -61,6 +61,8 @@ var rules = map[string]rule{
 	"membership.replaced": {byOperation, (*deciding).membershipReplaced},
 	"agent.attached":      {byOperation, (*deciding).spaceClaimed},
 
+	"message.heard":   {byHarness, (*deciding).messageHeard},
+	"run.steer":       {byPerson, (*deciding).runSteer},
 	"exchange.set":    {byPerson, (*deciding).exchangeSet},
 	"message.post":    {byPerson | byHarness, (*deciding).messagePost},
 	"message.edited":  {byPerson | byHarness, (*deciding).messageEdited},
@@ -244,6 +246,8 @@ func Cites(draft protocol.Event) []string {
 	case *protocol.MessagePost:
 		id = d.ReplyTo
 	case *protocol.MessageEdited:
+		id = d.MessageID
+	case *protocol.MessageHeard:
 		id = d.MessageID
 	case *protocol.MessageDeleted:
 		id = d.MessageID

@@ -170,10 +170,11 @@ func (s *State) evolveRoom(e protocol.Event) {
 		if room != nil {
 			s.turnHanded(room, e, d)
 		}
-	case *protocol.MessagePost:
+	case *protocol.MessagePost, *protocol.RunSteer:
 		if room != nil {
-			s.evolveMessage(room, e, d)
+			s.evolveMessage(room, e, protocol.Said(e.Data))
 		}
+	case *protocol.MessageHeard: // a word of its run
 	case *protocol.MessageEdited:
 		s.evolveMark(room, e, d.MessageID, false)
 	case *protocol.MessageDeleted:
@@ -379,7 +380,7 @@ func LineRooms(e protocol.Event) []string {
 		return nil
 	}
 	switch e.Data.(type) {
-	case *protocol.MessagePost, *protocol.MemberAdded, *protocol.MemberRemoved, *protocol.AgentMoved,
+	case *protocol.MessagePost, *protocol.RunSteer, *protocol.MemberAdded, *protocol.MemberRemoved, *protocol.AgentMoved,
 		*protocol.SpaceRenamed, *protocol.SpaceArchived, *protocol.SpaceUnarchived, *protocol.SpaceClosed:
 		return []string{e.SpaceID}
 	}

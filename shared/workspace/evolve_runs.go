@@ -71,7 +71,7 @@ func (s *State) end(run *Run, status string, byChips bool) {
 	if run.EndedRun() {
 		return
 	}
-	run.Status, run.ByChips = status, byChips
+	run.Status, run.ByChips, run.EndSeq = status, byChips, s.Seq
 	s.turnEnded(run)
 	s.Ended = append(s.Ended, run.ID)
 	for len(s.Ended) > RememberedRuns {

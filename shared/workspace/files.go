@@ -78,6 +78,8 @@ func UploadsOf(draft protocol.Event) (posted, replaced []string) {
 	switch data := draft.Data.(type) {
 	case *protocol.MessagePost:
 		post = data
+	case *protocol.RunSteer:
+		post = protocol.Said(data)
 	case *protocol.SpaceOpened:
 		if data.Brief == nil {
 			return nil, nil

@@ -113,7 +113,7 @@ func (d *deciding) message(id string) (post protocol.Event, room *Room, run *Run
 	if room == nil {
 		room = d.s.Rooms[post.SpaceID]
 	}
-	if _, said := post.Data.(*protocol.MessagePost); !ok || !said || !d.s.InRoom(room, d.c.By.ID) || post.SpaceID != room.ID {
+	if !ok || protocol.Said(post.Data) == nil || !d.s.InRoom(room, d.c.By.ID) || post.SpaceID != room.ID {
 		return post, nil, nil, notFound("message_id names no message that you may see")
 	}
 	return post, room, run, nil
@@ -160,7 +160,7 @@ func (d *deciding) messageEdited() *protocol.Error {
 	if mark, _ := room.Marks.Of(post.Seq); mark.Deleted {
 		return wasDeleted()
 	}
-	if strings.TrimSpace(draft.Text) == "" && len(post.Data.(*protocol.MessagePost).Attachments) == 0 {
+	if strings.TrimSpace(draft.Text) == "" && len(protocol.Said(post.Data).Attachments) == 0 {
 		return d.bad("text is empty and the message has no files")
 	}
 	d.answer(post.Actor, room.ID, draft).RunID = d.runID()

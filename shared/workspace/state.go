@@ -173,6 +173,8 @@ type Run struct {
 	Started protocol.Time `json:"started"`
 	Heard   protocol.Time `json:"heard"`
 	Seq     int64         `json:"seq"`
+	// EndSeq is the seq of its end, 0 while it goes.
+	EndSeq int64 `json:"end_seq,omitzero"`
 	// Step is the newest step it said it was on.
 	Step string `json:"step,omitzero"`
 	// Status is running, paused, completed, failed or cancelled.
