@@ -10,9 +10,12 @@ import (
 // place is where an API of the stack is: a URL, and what it is called there where that is not the URL's own host.
 type place struct{ url, host string }
 
-// edge sends requests for one host to the two APIs, as the edge in front of them does: sockets at /v1/ws to the one, the rest to the
-// other.
-type edge struct{ socket, http place }
+// edge sends requests for one host to the two APIs, as CloudFront in front of them does: sockets at /v1/ws to the one, the rest to the
+// other, and with the secret that says which way they came.
+type edge struct {
+	socket, http place
+	secret       string
+}
 
 // host is where clients believe Chips to be.
 const host = "http://chips.example"
@@ -31,6 +34,7 @@ func (e edge) RoundTrip(req *http.Request) (*http.Response, error) {
 	if out.URL, out.Host = at, at.Host; to.host != "" {
 		out.Host = to.host
 	}
+	out.Header.Set("X-Chips-Edge", e.secret)
 	return http.DefaultTransport.RoundTrip(out)
 }
 

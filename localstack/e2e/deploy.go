@@ -31,6 +31,8 @@ const (
 type stack struct {
 	cfg        aws.Config
 	adminToken string
+	// edgeSecret is what the edge adds to each request.
+	edgeSecret string
 	// ids are the physical ids of the resources by their names in the template.
 	ids map[string]string
 }
@@ -42,26 +44,32 @@ func awsConfig(url string) aws.Config {
 	}
 }
 
-// deploy puts the packages of the functions (folder/NAME/bootstrap) where the template looks for them, makes the operator's token, and
-// creates the stack.
+// deploy puts the packages of the functions (folder/NAME/bootstrap) where the template looks for them, makes the secrets, and creates
+// the stack.
 func deploy(ctx context.Context, t target, template, folder string) (*stack, error) {
 	cfg := awsConfig(t.url)
 	if err := upload(ctx, s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true }), folder); err != nil {
 		return nil, err
 	}
-	s := &stack{cfg: cfg, adminToken: "adm_" + rand.Text(), ids: map[string]string{}}
-	_, err := ssm.NewFromConfig(cfg).PutParameter(ctx, &ssm.PutParameterInput{
-		Name: aws.String("/chips/admin-token"), Value: &s.adminToken, Type: ssmtypes.ParameterTypeSecureString,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("make the admin token: %w", err)
+	s := &stack{cfg: cfg, adminToken: "adm_" + rand.Text(), edgeSecret: rand.Text(), ids: map[string]string{}}
+	for _, made := range []struct {
+		name, value string
+		kind        ssmtypes.ParameterType
+	}{
+		{"/chips/admin-token", s.adminToken, ssmtypes.ParameterTypeSecureString},
+		{"/chips/edge-secret", s.edgeSecret, ssmtypes.ParameterTypeString},
+	} {
+		_, err := ssm.NewFromConfig(cfg).PutParameter(ctx, &ssm.PutParameterInput{Name: &made.name, Value: &made.value, Type: made.kind})
+		if err != nil {
+			return nil, fmt.Errorf("make %s: %w", made.name, err)
+		}
 	}
 	var given []cfntypes.Parameter
 	for _, p := range t.parameters {
 		given = append(given, cfntypes.Parameter{ParameterKey: &p.name, ParameterValue: &p.value})
 	}
 	cfn := cloudformation.NewFromConfig(cfg)
-	_, err = cfn.CreateStack(ctx, &cloudformation.CreateStackInput{
+	_, err := cfn.CreateStack(ctx, &cloudformation.CreateStackInput{
 		StackName: aws.String(stackName), TemplateBody: &template,
 		Parameters:   given,
 		Capabilities: []cfntypes.Capability{cfntypes.CapabilityCapabilityIam, cfntypes.CapabilityCapabilityAutoExpand},

@@ -41,7 +41,7 @@ func dryRun(o options, t target, out io.Writer) error {
 	for _, file := range nested {
 		fmt.Fprintf(out, "     upload: %s as s3://%s/%s\n", file, bucket, filepath.Base(file))
 	}
-	fmt.Fprintf(out, "     make: the parameter /chips/admin-token, with a new token\n")
+	fmt.Fprintf(out, "     make: the parameters /chips/admin-token and /chips/edge-secret, with new secrets\n")
 	for _, id := range slices.Sorted(maps.Keys(doc.Resources)) {
 		fmt.Fprintf(out, "     deploy: %s, a %s\n", id, doc.Resources[id].Type)
 	}

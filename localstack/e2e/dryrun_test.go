@@ -39,7 +39,7 @@ func TestDryRun(t *testing.T) {
 		if err := run(context.Background(), o, &out); err != nil {
 			t.Fatal(err)
 		}
-		want = append(want, "changed: packages come from a bucket", "parameter: Edge is off", "deploy: Table, a AWS::DynamoDB::Table", "step: a ticket opens one socket", "not tried: ", "/chips/admin-token")
+		want = append(want, "changed: packages come from a bucket", "parameter: ForkWaitMs is 4000", "deploy: Table, a AWS::DynamoDB::Table", "step: a ticket opens one socket", "deploy: EdgeStack, a AWS::CloudFormation::Stack", "not tried: ", "/chips/admin-token")
 		for _, main := range mains {
 			want = append(want, filepath.Base(filepath.Dir(main))+"/bootstrap as s3://chips-e2e/"+filepath.Base(filepath.Dir(main))+".zip")
 		}

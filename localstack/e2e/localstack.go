@@ -34,7 +34,7 @@ func localStack() target {
 		http:       func(ids map[string]string) place { return api(ids["HttpApi"], "") },
 		untried: []string{
 			"the limits of API Gateway (32 KB, 128 KB, 10 minutes, 2 hours) and its 429 and 413",
-			"arm64 where this machine is none, and the edge",
+			"arm64 where this machine is none; CloudFront itself, which is deployed and which the clients stand in for",
 		},
 	}
 }

@@ -17,7 +17,7 @@ func (t *town) logs(ctx context.Context) error { return t.readLogs(ctx, true) }
 func (t *town) secrets(ctx context.Context) error { return t.readLogs(ctx, false) }
 
 func (t *town) readLogs(ctx context.Context, sound bool) error {
-	secrets := []string{t.stack.adminToken, t.workspace.PairingCode, t.priya.PairingCode, t.scout.Token, t.ledger.Token, theQuestion}
+	secrets := []string{t.stack.adminToken, t.stack.edgeSecret, t.workspace.PairingCode, t.priya.PairingCode, t.scout.Token, t.ledger.Token, theQuestion}
 	api := cloudwatchlogs.NewFromConfig(t.stack.cfg)
 	var faults []error
 	for name, group := range t.stack.ids {

@@ -34,7 +34,7 @@ func miniStack(api, front string) target {
 			"frames of one socket that overtake each other: MiniStack handles them one after the other",
 			"the limits of API Gateway (32 KB, 128 KB, 10 minutes, 2 hours); its 429 is made up in front of it",
 			"a stream mapping's retries, bisecting, partial failures and failure queue: MiniStack stores them and does not do as they say",
-			"the rights of the roles, which are checked by a test of the template; arm64; the edge",
+			"the rights of the roles, which are checked by a test of the template; arm64; CloudFront itself, which is deployed and which the clients stand in for",
 		},
 	}
 }

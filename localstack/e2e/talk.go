@@ -21,6 +21,7 @@ type town struct {
 	stack  *stack
 	api    string // the emulator's URL
 	web    *http.Client
+	around *http.Client // as one that does not come by the edge
 	out    io.Writer
 	faults *faultproxy.Proxy
 
@@ -52,7 +53,7 @@ type step struct {
 func (t *town) steps() []step {
 	return []step{
 		{what: "a workspace by the admin token, which no other token makes; people with devices that sign, harnesses, a room", do: t.settle},
-		{what: "a ticket opens one socket, and nothing else does", do: t.tickets},
+		{what: "a ticket opens one socket, and nothing else does, nor anything around the edge", do: t.tickets},
 		{what: "five sockets say hello and subscribe", do: t.connect},
 		{what: "a write is acked, a duplicate too, and reaches every socket once; message.new and message.overheard", do: t.write},
 		{what: "an agent answers, and a refusal says why", do: t.answer},
@@ -79,7 +80,8 @@ func talk(ctx context.Context, s *stack, e *emulator, out io.Writer) error {
 	defer cancel()
 	t := &town{
 		stack: s, api: e.url, out: out, faults: e.faults,
-		web: &http.Client{Transport: edge{socket: e.socket(s.ids), http: e.http(s.ids)}},
+		web:    &http.Client{Transport: edge{socket: e.socket(s.ids), http: e.http(s.ids), secret: s.edgeSecret}},
+		around: &http.Client{Transport: edge{socket: e.socket(s.ids), http: e.http(s.ids), secret: "somebody's guess"}},
 	}
 	for _, step := range t.steps() {
 		if step.faults && t.faults == nil {
@@ -157,18 +159,25 @@ func (t *town) tickets(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	dial := func(query string) error {
-		conn, _, err := websocket.Dial(ctx, "ws"+host[len("http"):]+"/v1/ws"+query, &websocket.DialOptions{HTTPClient: t.web}) //nolint:bodyclose // Dial closes it
+	dial := func(by *http.Client, query string) error {
+		conn, _, err := websocket.Dial(ctx, "ws"+host[len("http"):]+"/v1/ws"+query, &websocket.DialOptions{HTTPClient: by}) //nolint:bodyclose // Dial closes it
 		if err == nil {
 			_ = conn.Close(websocket.StatusNormalClosure, "")
 		}
 		return err
 	}
-	if err := dial("?ticket=" + ticket); err != nil {
+	if dial(t.around, "?ticket="+ticket) == nil {
+		return errors.New("around the edge a socket opens")
+	}
+	_, err = client.API{URL: host, Credential: t.asArjun, HTTP: t.around}.Ticket(ctx)
+	if err := refused(err, protocol.Forbidden); err != nil {
+		return fmt.Errorf("around the edge: %w", err)
+	}
+	if err := dial(t.web, "?ticket="+ticket); err != nil {
 		return err
 	}
 	for _, query := range []string{"?ticket=" + ticket, "?ticket=tkt_none", ""} {
-		if dial(query) == nil {
+		if dial(t.web, query) == nil {
 			return fmt.Errorf("%q opens a socket", query)
 		}
 	}

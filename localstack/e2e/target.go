@@ -43,7 +43,6 @@ const forkWait = 4 * time.Second
 
 // parameters are those of every target.
 var parameters = []parameter{
-	{"Edge", "off", "no emulator has CloudFront's sockets; the clients go to the two APIs themselves"},
 	{"ForkWaitMs", fmt.Sprint(forkWait.Milliseconds()), "a deadline that falls due in the run, by the queue"},
 	{"NewAgentWaitMs", "1200000", "a deadline that is too far for the queue, and becomes a schedule"},
 }
