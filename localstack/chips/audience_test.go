@@ -78,7 +78,7 @@ func TestWhoIsToldOfWhat(t *testing.T) {
 // Everything that anybody is shown is the same after the server was killed, when it is folded from a snapshot.
 func TestAllIsAsItWas(t *testing.T) {
 	t.Parallel()
-	c := newTown(t)
+	c := newTown(t, "FORK_WAIT_MS=1", "NEW_AGENT_WAIT_MS=1")
 	_, _, _ = everything(c)
 	c.scouts.must(http.MethodPut, "/v1/harnesses/"+c.scouts.id+"/status", J{"status": "trouble"})
 	c.owner.write("message.post", J{"space_id": c.room, "text": "@Ledger last"})

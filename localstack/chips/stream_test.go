@@ -22,6 +22,14 @@ type stream struct {
 	frames  []int                     // how many events each frame held, 0 for an event frame
 	answers map[string]jsontext.Value // by key
 	pongs   int                       // that are to come
+	// receipts are in the order they came, each as its key and what it says; and how many events had come before it.
+	receipts []receipt
+	taken    int
+}
+
+type receipt struct {
+	key, says string
+	after     int
 }
 
 // connect opens a socket that says hello with more fields, as `,"accepts":["events"]`.
@@ -101,6 +109,7 @@ func (s *stream) tryPump() error {
 	var f struct {
 		Frame  string           `json:"frame"`
 		Key    string           `json:"idempotency_key"`
+		Says   string           `json:"disposition"`
 		Event  jsontext.Value   `json:"event"`
 		Events []jsontext.Value `json:"events"`
 	}
@@ -114,6 +123,8 @@ func (s *stream) tryPump() error {
 		s.events, s.frames = append(s.events, f.Events...), append(s.frames, len(f.Events))
 	case "ack", "error":
 		s.answers[f.Key] = raw
+	case "receipt":
+		s.receipts = append(s.receipts, receipt{f.Key, f.Says, s.taken + len(s.events)})
 	case "pong":
 		s.pongs--
 	default:
@@ -129,6 +140,7 @@ func (s *stream) through(seq int64) []jsontext.Value {
 		s.pump()
 	}
 	events := s.events
+	s.taken += len(events)
 	s.events = nil
 	return events
 }

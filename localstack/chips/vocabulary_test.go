@@ -61,6 +61,10 @@ func TestVocabulary(t *testing.T) {
 		seen[str(read(t, raw), "type")] = true
 		checkEvent(t, raw)
 	}
+	for _, raw := range c.scouts.log(0, "") { // what is its own harness's alone
+		seen[str(read(t, raw), "type")] = true
+		checkEvent(t, raw)
+	}
 	for _, typ := range protocol.Types {
 		if !seen[typ] {
 			t.Errorf("no %s was sent", typ)
@@ -108,7 +112,8 @@ func sameButMessages(t *testing.T, logged, sent []jsontext.Value) {
 	for i := range logged {
 		l, s := read(t, logged[i]), read(t, sent[i])
 		typ := str(s, "type")
-		if str(l, "type") != "message.post" || typ == "message.post" {
+		said := str(l, "type") == "message.post" || str(l, "type") == "run.steer"
+		if !said || typ == str(l, "type") {
 			same(t, "a harness over HTTP", logged[i:i+1], sent[i:i+1])
 			continue
 		}
@@ -230,8 +235,32 @@ func everything(c *town) (deleted string, dense, end int64) {
 	c.owner.must(del, "/v1/harnesses/"+temp.id, nil)
 
 	dense = c.owner.head()
+	turns(c)
 	deleted = c.open(c.owner, "Short", c.priya.id)
 	c.owner.write("message.post", J{"space_id": deleted, "text": "gone soon"})
 	c.owner.must(del, "/v1/spaces/"+deleted, nil)
 	return deleted, dense, c.fence()
+}
+
+// turns has what agents and people say to turns under way, to each other and of messages.
+func turns(c *town) {
+	run := c.run()
+	c.scouts.write("run.started", J{"space_id": c.room, "run_id": run})
+	said := messageID(c.t, read(c.t, c.owner.log(c.owner.write("message.post", J{"space_id": c.room, "text": "@Ledger and all"})-1, "")[0]))
+	c.scouts.write("message.heard", J{"run_id": run, "message_id": said})
+	c.owner.write("run.steer", J{"run_id": run, "mode": "interrupt", "text": "not that"})
+	c.scouts.write("run.completed", J{"run_id": run})
+	c.scouts.write("message.post", J{"space_id": c.room, "text": "NO_REPLY"})
+	c.owner.write("message.edited", J{"message_id": said, "text": "@Ledger and everybody"})
+	c.priya.write("reaction.set", J{"message_id": said, "emoji": "👍", "on": true})
+	c.owner.write("pin.set", J{"message_id": said, "on": true})
+	c.owner.write("message.deleted", J{"message_id": said})
+	c.owner.must(http.MethodPost, "/v1/spaces/"+c.room+"/lead", J{"agent_id": c.s1})
+	c.owner.write("exchange.set", J{"space_id": c.room, "state": "paused"})
+	c.ledger.write("message.post", J{"space_id": c.room, "text": "held", "to": []string{c.s1}})
+	c.owner.write("exchange.set", J{"space_id": c.room, "state": "going"})
+	s2 := str(c.scouts.must(http.MethodPost, "/v1/harnesses/"+c.scouts.id+"/agents", J{"key": "second", "name": "Second"}), "agent_id")
+	c.scouts.must(http.MethodPost, "/v1/agents/"+s2+"/attach", J{"space_id": c.room, "replacing": c.s1})
+	c.scouts.write("message.post", J{"actor": J{"kind": "agent", "id": c.s1}, "text": "held until it is in a room"})
+	c.scouts.must(http.MethodPost, "/v1/agents/"+c.s1+"/attach", J{"space_id": c.room, "replacing": s2})
 }
