@@ -164,7 +164,7 @@ func (h *living) wait(d dice) error {
 	if err != nil {
 		return err
 	}
-	system := workspace.Caller{Workspace: h.life.ws, Kind: protocol.KindSystem, ID: protocol.SystemID}
+	system := workspace.Caller{Workspace: h.ws, Kind: protocol.KindSystem, ID: protocol.SystemID}
 	for _, due := range pending {
 		if err := h.try(command(system, workspace.Draft(&workspace.FireDraft{Kind: due.Kind, ID: due.ID})), d.Uint64()); err != nil {
 			return err
@@ -178,7 +178,7 @@ func (h *living) come(d dice) error {
 	num := func(n int) *int { return &n }
 	who := h.person(d.early(h.people))
 	if d.IntN(4) > 0 {
-		who = h.life.harness(d.early(h.harnesses))
+		who = h.harness(d.early(h.harnesses))
 	}
 	if !member(newOracle(h.ws, h.log).stateAt(int64(len(h.log))), who) {
 		return nil
