@@ -179,6 +179,18 @@ var schemas = sync.OnceValues(func() (map[string]*jsonschema.Resolved, error) {
 	return read, nil
 })
 
+// message is the id of the message that was posted at a seq.
+func (c *town) message(seq int64) string {
+	c.t.Helper()
+	for _, raw := range c.owner.log(seq-1, c.room) {
+		if e := read(c.t, raw); number(e, "seq") == seq {
+			return "msg_" + strings.TrimPrefix(str(e, "id"), "evt_")
+		}
+	}
+	c.t.Fatalf("there is no event %d in the room", seq)
+	return ""
+}
+
 // everything does all there is to do, once. It answers the room it deletes, the seq of the last event before that, and the last of all.
 func everything(c *town) (deleted string, dense, end int64) {
 	post, put, patch, del := http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
@@ -214,7 +226,12 @@ func everything(c *town) (deleted string, dense, end int64) {
 
 	c.owner.write("message.post", J{"space_id": c.room, "text": "@Ledger look"})
 	c.scouts.write("message.post", J{"space_id": c.room, "text": "<looked> & \u2028 found"})
-	c.ledger.write("message.post", J{"space_id": c.room, "text": "mine"})
+	mine := c.message(c.ledger.write("message.post", J{"space_id": c.room, "text": "mine"}))
+	c.ledger.write("message.edited", J{"message_id": mine, "text": "mine, edited"})
+	c.ledger.write("reaction.set", J{"message_id": mine, "emoji": "👍", "on": true})
+	c.gus.write("reaction.set", J{"message_id": mine, "emoji": "👍", "on": true})
+	c.owner.write("pin.set", J{"message_id": mine, "on": true})
+	c.ledger.write("message.deleted", J{"message_id": mine})
 	for _, last := range []string{"run.completed", "run.failed", "run.cancelled", "run.cancel"} {
 		run := c.run()
 		c.ledger.write("run.started", J{"space_id": c.room, "run_id": run, "title": "Work"})
