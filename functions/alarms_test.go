@@ -4,13 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-
-	"gopkg.in/yaml.v3"
 
 	"github.com/chipschat/chips-aws/shared/emf"
 )
@@ -18,15 +15,6 @@ import (
 // readNested reads a nested template, and what the template gives it as parameters.
 func readNested(t *testing.T, file string) (tp template, given map[string]any) {
 	t.Helper()
-	raw, err := os.ReadFile("../" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(raw, &doc); err != nil {
-		t.Fatal(err)
-	}
-	root, _ := plain(doc.Content[0]).(map[string]any)
 	for _, stack := range readTemplate(t).resources("AWS::CloudFormation::Stack") {
 		if at(stack, "Properties", "TemplateURL") == file {
 			given, _ = at(stack, "Properties", "Parameters").(map[string]any)
@@ -35,7 +23,7 @@ func readNested(t *testing.T, file string) (tp template, given map[string]any) {
 	if given == nil {
 		t.Fatalf("%s is in no stack", file)
 	}
-	return template{root}, given
+	return readTemplateFile(t, "../"+file), given
 }
 
 func TestNestedTemplatesGetTheirParameters(t *testing.T) {

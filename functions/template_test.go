@@ -287,6 +287,14 @@ func TestTableIsTheAdapters(t *testing.T) {
 			t.Errorf("%s, adapter against template: %s", key, diff)
 		}
 	}
+	imported := at(readTemplateFile(t, "../infra/restored-table.yaml").root, "Resources", "Table")
+	if diff := cmp.Diff(at(readTemplate(t).root, "Resources", "Table"), imported, cmpopts.IgnoreMapEntries(func(key string, _ any) bool {
+		return slices.Contains([]string{
+			"TableName", "DeletionProtectionEnabled", "Tags", "PointInTimeRecoverySpecification", "TimeToLiveSpecification", "StreamSpecification",
+		}, key) // what a table does not have when it was just restored
+	})); diff != "" {
+		t.Errorf("a restored table, template against import: %s", diff)
+	}
 	if view := at(asked["CreateTable"], "StreamSpecification", "StreamViewType"); view == nil || view != at(table, "StreamSpecification", "StreamViewType") {
 		t.Errorf("stream of %v by the adapter, %v by the template", view, at(table, "StreamSpecification", "StreamViewType"))
 	}
