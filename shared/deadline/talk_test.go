@@ -193,13 +193,13 @@ func TestAPersonInTheSameInstant(t *testing.T) {
 					var said *protocol.MessagePost
 					var outSaid, outAct engine.Outcome
 					var errSaid, errAct error
+					before, after := time.Duration(rng.IntN(3))*time.Microsecond, time.Duration(rng.IntN(3))*time.Microsecond
 					wg.Go(func() {
-						if rng.IntN(2) == 0 {
-							time.Sleep(time.Duration(n%3) * time.Microsecond)
-						}
+						time.Sleep(before)
 						outSaid, said, errSaid = w.says(other, a, fmt.Sprint(n, " the one"), b)
 					})
 					wg.Go(func() {
+						time.Sleep(after)
 						outAct, errAct = w.engine.Do(t.Context(), ws, workspace.Command{
 							By: w.arjun, Draft: workspace.DraftIn(w.room, &protocol.ExchangeSet{State: "going"}),
 						})
