@@ -49,11 +49,12 @@ What the environment sets, with its default:
   CHIPS_EVENTS_PER_FRAME=500   events in one frame, 500 at most
   CHIPS_ACCEPT_URL_TOKEN=1     a token in the socket's URL is taken; 0: only tickets
   CHIPS_PERSON_KEYS=1          a person's key is taken as a bearer token
+  CHIPS_ATTACHMENT_URL_MS=600000  how long a URL of a file is good
   CHIPS_ALLOWED_ORIGINS=       web origins that may read answers, by commas; none: any
   FORK_WAIT_MS=60000           how long a room waits for a copy of an agent
   NEW_AGENT_WAIT_MS=60000      how long a room waits for a new agent
 The waits of the protocol that have no use yet (restarts, leads, turns, managed
-changes, attachments) are read and checked, and kept for what comes.`
+changes) are read and checked, and kept for what comes.`
 }
 
 // stopWait is how long an orderly end may take.

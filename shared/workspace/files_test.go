@@ -76,6 +76,13 @@ func TestFilesOfOneNameAreVersions(t *testing.T) {
 	if a := e.Data.(*protocol.MessagePost).Attachments[0]; a.Replaces != one {
 		t.Errorf("the second says it replaces %q, not the first", a.Replaces)
 	}
+	// What the sender writes of its files itself is not read.
+	w.uploads = s
+	claimed := protocol.Attachment{AttachmentID: one, Filename: "other.txt", Replaces: two}
+	e = w.must(h, event(room, &protocol.MessagePost{Text: "mine", Attachments: []protocol.Attachment{claimed}}))[0]
+	if a := e.Data.(*protocol.MessagePost).Attachments; len(a) != 0 || w.s.Rooms[room].Files["other.txt"] != nil {
+		t.Errorf("taken from the sender: %v", a)
+	}
 	if all, now := versions(w, room, "plan.txt"); now != 2 || len(all) != 2 {
 		t.Errorf("after the second: versions %v, %d is current", all, now)
 	}
