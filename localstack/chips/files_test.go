@@ -177,7 +177,7 @@ func TestURLsAreForOneWhoIsThere(t *testing.T) {
 	if got := c.owner.fetched(ledger); got != "forbidden" {
 		t.Errorf("of a harness that was removed: %s", got)
 	}
-	if logs := c.server.logs.String(); strings.Contains(logs, "sig=") {
+	if logs := c.logs.String(); strings.Contains(logs, "sig=") {
 		t.Error("the log has URLs")
 	}
 }
