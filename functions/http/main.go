@@ -51,7 +51,7 @@ func run(ctx context.Context) error {
 	}
 	meter := emf.New(os.Stdout, os.Getenv("CHIPS_METRICS"), time.Now)
 	table, log := meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE"))), slog.Default()
-	eng := engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits})
+	eng := engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits, Prices: set.Prices})
 	credentials := auth.New(auth.Config{
 		Rows:           table,
 		AdminToken:     admin,

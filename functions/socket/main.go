@@ -43,7 +43,7 @@ func run() error {
 	table := meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE")))
 	push := meter.Push(apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT")))
 	replays := apigw.NewReplays(cfg, os.Getenv("CHIPS_REPLAY_FUNCTION"))
-	eng, url := engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits}), apigw.PublicURL(cfg, os.Getenv("CHIPS_URL_PARAMETER"), time.Now)
+	eng, url := engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits, Prices: set.Prices}), apigw.PublicURL(cfg, os.Getenv("CHIPS_URL_PARAMETER"), time.Now)
 	files := attachment.New(attachment.Config{Rows: table, Log: eng, URL: url, URLFor: set.AttachmentURL, Now: time.Now, Logger: slog.Default()})
 	sessions := session.New(session.Config{
 		Engine:      files.Engine(eng),

@@ -50,7 +50,7 @@ func run() error {
 	keepalive := session.NewKeepalive(sessions, session.KeepaliveConfig{
 		Hearing: push, Every: set.Ping, Silent: set.Silent, Missed: 2 * time.Minute,
 	})
-	eng := engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits})
+	eng := engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits, Prices: set.Prices})
 	files := attachment.New(attachment.Config{
 		Rows: table, Log: eng, Blobs: s3blob.New(cfg, os.Getenv("CHIPS_BUCKET")), Now: time.Now, Logger: slog.Default(),
 	})

@@ -40,7 +40,7 @@ func run() error {
 	meter := emf.New(os.Stdout, os.Getenv("CHIPS_METRICS"), time.Now)
 	table, log := meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE"))), slog.Default()
 	keeper := deadline.New(deadline.Config{
-		Log:    engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits}),
+		Log:    engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits, Prices: set.Prices}),
 		Rows:   table,
 		Alarms: scheduler.NewQueue(cfg, os.Getenv("CHIPS_DEADLINE_QUEUE"), time.Now),
 		Now:    time.Now,

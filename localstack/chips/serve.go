@@ -51,6 +51,8 @@ What the environment sets, with its default:
   CHIPS_PERSON_KEYS=1          a person's key is taken as a bearer token
   CHIPS_ATTACHMENT_URL_MS=600000  how long a URL of a file is good
   CHIPS_ALLOWED_ORIGINS=       web origins that may read answers, by commas; none: any
+  CHIPS_PRICES=                {"MODEL":{"input_usd":3,"output_usd":15}}, dollars for
+                               a million tokens, put over the shipped examples
   FORK_WAIT_MS=60000           how long a room waits for a copy of an agent
   NEW_AGENT_WAIT_MS=60000      how long a room waits for a new agent
 The waits of the protocol that have no use yet (restarts, leads, turns, managed

@@ -63,7 +63,7 @@ func newStack(table *embedded.Table, blobs *embedded.Blobs, url string, set sett
 	}
 	s.gateway = gateway.New(front)
 
-	core := engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits})
+	core := engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits, Prices: set.Prices})
 	credentials := auth.New(auth.Config{
 		Rows: table, AdminToken: adminToken, PersonKeys: set.PersonKeys, AcceptURLToken: set.AcceptURLToken,
 		TicketTTL: set.TicketTTL, Now: time.Now, Log: log,

@@ -169,6 +169,9 @@ func coversBare(s *workspace.State, e protocol.Event, r Recipient) bool {
 		return insider(s, r) || d.HarnessID == r.ID
 	case *protocol.HarnessBudgetSet:
 		return insider(s, r) || d.HarnessID == r.ID
+	case *protocol.BudgetWarning:
+		h := s.Harnesses[d.HarnessID]
+		return h != nil && (h.ID == r.ID || h.OwnerID == r.ID)
 	case *protocol.MessageHeld:
 		return s.HarnessOf(d.AgentID) == r.ID
 	case *protocol.TurnPassed:

@@ -51,7 +51,7 @@ func helloHarness(s *workspace.State, h *workspace.Harness, d *protocol.Hello) {
 		d.Autonomy = min(p.Autonomy, s.Cap.MaxAutonomy)
 	}
 	if h.LimitUSD != nil {
-		d.Budget = &protocol.Budget{LimitUSD: *h.LimitUSD} // nothing is counted as spent until usage is reported
+		d.Budget = &protocol.Budget{LimitUSD: *h.LimitUSD, SpentUSD: h.Spent.Dollars()}
 	}
 	if s.Declares(h.ID, "agents") {
 		d.Agents, d.AgentsLeftOut = helloAgents(s, h.ID, helloBytes-size(d))

@@ -13,14 +13,17 @@ import (
 // briefing is what the takers of a turn are told of the room: its parts, and how many bytes they take as JSON at most and nearly.
 //
 // A note is, in this order (contract A-4): what is news to the taker, who is in the room, the people's times (at the hand-over: Finish),
-// who leads, who is at work, what of the context was left out, and the rules.
+// who leads, who is at work, what of the context was left out, what the job has spent, and the rules.
 type briefing struct {
 	members []protocol.RoomMember
 	leftOut int
 	notes   []note
 	working []protocol.WorkingAgent
 	idle    []protocol.IdleAgent
-	bytes   int
+	// spend is what the job has spent, and spent what notes say of that.
+	spend *protocol.Spend
+	spent string
+	bytes int
 }
 
 // note is what one taker is told: before and after what of the context was left out is said.
@@ -45,6 +48,7 @@ func tell(s *workspace.State, e protocol.Event, post *protocol.MessagePost, r Re
 	}
 	all := members(s, room)
 	t := briefing{members: all}
+	t.spend, t.spent = room.Spend(), spent(room)
 	t.working, t.idle = atWork(s, room, e.TS.Time, r, takers)
 	mentioned := s.Mentioned(room, post.Text)
 	for _, names := range []int{len(all), 30, 10, 0} {
@@ -53,14 +57,14 @@ func tell(s *workspace.State, e protocol.Event, post *protocol.MessagePost, r Re
 		for _, m := range all {
 			t.bytes += memberBytes(m)
 		}
-		t.bytes += t.workBytes()
+		t.bytes += t.workBytes() + spendBytes
 		for _, id := range takers {
 			n := note{
 				taker: id, lead: leads(s, room, id), work: t.work(e.TS.Time), rules: protocol.RulesFor(all, id),
 				head: news(s, room, all, e, post, id, slices.Contains(mentioned, id), lead) + protocol.RoomLine(all, id, names, 0),
 			}
 			t.notes = append(t.notes, n)
-			t.bytes += n.size() + clocksBytes(all)
+			t.bytes += n.size() + textBytes(t.spent) + clocksBytes(all)
 		}
 		if t.bytes <= bytes {
 			return t
@@ -89,7 +93,7 @@ func (t *briefing) shrink(takers []string, bytes int) {
 	}
 	for len(t.notes) > 0 && t.bytes > bytes {
 		last := t.notes[len(t.notes)-1]
-		t.bytes -= last.size() + clocksBytes(t.members)
+		t.bytes -= last.size() + textBytes(t.spent) + clocksBytes(t.members)
 		t.notes = t.notes[:len(t.notes)-1]
 	}
 }
@@ -112,7 +116,7 @@ func (t briefing) room(c *protocol.Context) *protocol.Room {
 		room.Members = []protocol.RoomMember{}
 	}
 	for _, n := range t.notes {
-		room.Notes[n.taker] = strings.Join(slices.DeleteFunc([]string{n.head, n.lead, n.work, leftOut(c), n.rules}, func(s string) bool { return s == "" }), " ")
+		room.Notes[n.taker] = strings.Join(slices.DeleteFunc([]string{n.head, n.lead, n.work, leftOut(c), t.spent, n.rules}, func(s string) bool { return s == "" }), " ")
 		room.ClocksAt[n.taker] = len(n.head)
 		if !n.bare {
 			room.Rules[n.taker] = n.rules

@@ -159,7 +159,7 @@ func turn(
 		left := deliveryBytes - postBytes(post) - told.bytes
 		files, size := contextFiles(s, s.Rooms[e.SpaceID], r, left)
 		turn.Context = w.Context(s, r, lines, left-size)
-		turn.Context.Files = files
+		turn.Context.Files, turn.Context.Spend = files, told.spend
 	}
 	turn.Room = told.room(turn.Context)
 	if steer, ok := e.Data.(*protocol.RunSteer); ok {

@@ -35,7 +35,7 @@ func (g *Engine) draft(s *workspace.State, a *attempt) (refusal *protocol.Error,
 	if ts.Before(s.TS.Time) {
 		ts = s.TS
 	}
-	cmd.Now, cmd.Waits = ts.Time, g.o.Waits
+	cmd.Now, cmd.Waits, cmd.Prices = ts.Time, g.o.Waits, g.o.Prices
 	a.commit, a.events, a.missing = Commit{}, nil, nil
 	d, refusal := g.o.Decide(s, cmd)
 	if refusal != nil || len(d.Events) == 0 {

@@ -25,6 +25,8 @@ type Options struct {
 	Evolve func(*workspace.State, protocol.Event)
 	// Waits are what commands are decided with: the zero value is workspace.DefaultWaits.
 	Waits workspace.Waits
+	// Prices are what models cost where a usage report does not say: nil has none.
+	Prices workspace.Prices
 	// Workspaces is how many are kept folded, the last used ones: 0 is 256.
 	Workspaces int
 	// Keys is how many of a workspace's newest commits are known by key without asking the table: 0 is 1000.

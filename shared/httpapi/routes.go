@@ -85,6 +85,9 @@ func (a *api) table() []route {
 		{"POST", "/v1/spaces/{spc}/unarchive", members, a.unarchiveSpace},
 		{"POST", "/v1/spaces/{spc}/claim", harness, a.claimSpace},
 		{"POST", "/v1/spaces/{spc}/lead", people, a.setLead},
+		{"GET", "/v1/spaces/{spc}/spend", members, a.getSpend},
+		{"POST", "/v1/spaces/{spc}/spend-ceiling", people, a.setCeiling},
+		{"POST", "/v1/spaces/{spc}/lock", people, a.setLock},
 		{"POST", "/v1/spaces/{spc}/members", members, a.addMember},
 		{"DELETE", "/v1/spaces/{spc}/members/{participant}", members, a.removeMember},
 

@@ -37,13 +37,10 @@ type spaceExchange struct {
 	Hold  *int   `json:"hold"`
 }
 
-// defaultCeilingUSD is what a room allows a job until a person sets another.
-const defaultCeilingUSD = 3
-
 func viewSpace(s *workspace.State, by workspace.Caller, room *workspace.Room) space {
 	v := space{
 		SpaceID: room.ID, Title: room.Title, State: "open", Direct: room.DirectOf != "", OpenedBy: shown(s, by, room.OpenedBy), OpenedAt: room.OpenedAt,
-		MemberIDs: []string{}, CeilingUSD: defaultCeilingUSD, LastSeq: room.LastSeq,
+		MemberIDs: []string{}, Locked: room.Locked, CeilingUSD: room.JobCeiling().Dollars(), LastSeq: room.LastSeq,
 		Exchange: spaceExchange{State: "going", Stop: s.Exchange.Stop, Hold: s.Exchange.Hold},
 	}
 	v.Exchange.Count = room.Talk.Count

@@ -12,6 +12,8 @@ type Context struct {
 	Before int64 `json:"before"`
 	// Files are the newest of the room's files, the current version of each, newest first.
 	Files []File `json:"files,omitzero"`
+	// Spend is what the room's job has spent, with a turn.
+	Spend *Spend `json:"spend,omitzero"`
 }
 
 // The kinds of line.

@@ -15,6 +15,7 @@ var kinds = []kind{
 	kindOf[ExchangeSet](), kindOf[MessageHanded](),
 	kindOf[RunStarted](), kindOf[RunPaused](), kindOf[RunResumed](), kindOf[RunCompleted](), kindOf[RunFailed](), kindOf[RunCancelled](), kindOf[RunCancel](),
 	kindOf[StepStarted](), kindOf[StepLog](),
+	kindOf[UsageReported](), kindOf[BudgetWarning](), kindOf[SpaceCeilingSet](), kindOf[SpaceLockSet](),
 }
 
 // kind is what is known of an event type: its name, and how its events are read.

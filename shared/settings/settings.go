@@ -20,6 +20,8 @@ type Settings struct {
 	Waits         workspace.Waits // what the rules wait for
 	AttachmentURL time.Duration   // how long a signed URL is good
 
+	Prices workspace.Prices // what models cost, where a usage report does not say
+
 	BacklogFrames  int // frames a consumer may be behind
 	EventsPerFrame int // events in one events frame
 
@@ -36,13 +38,15 @@ func Default() Settings {
 		Silent:         time.Minute,
 		Waits:          workspace.DefaultWaits(),
 		AttachmentURL:  10 * time.Minute,
+		Prices:         defaultPrices(),
 		BacklogFrames:  1000,
 		EventsPerFrame: 500,
 		AcceptURLToken: true,
 	}
 }
 
-// A name is one environment variable and the field it sets: a *time.Duration (milliseconds), *int, *bool or *[]string.
+// A name is one environment variable and the field it sets: a *time.Duration (milliseconds), *int, *bool, *[]string or
+// *workspace.Prices (put over those that are there).
 type name struct {
 	env   string
 	field any
@@ -65,6 +69,7 @@ func (s *Settings) names() []name {
 		{"CHIPS_ACCEPT_URL_TOKEN", &s.AcceptURLToken},
 		{"CHIPS_PERSON_KEYS", &s.PersonKeys},
 		{"CHIPS_ALLOWED_ORIGINS", &s.AllowedOrigins},
+		{"CHIPS_PRICES", &s.Prices},
 	}
 }
 
@@ -125,6 +130,12 @@ func set(field any, value string) error {
 		}
 	case *[]string:
 		*f = strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
+	case *workspace.Prices:
+		over, err := overPrices(*f, value)
+		if err != nil {
+			return err
+		}
+		*f = over
 	default:
 		return fmt.Errorf("no way to read into a %T", field)
 	}

@@ -7,5 +7,5 @@
 //
 // Faults are found in one order (contract U-120): type, who may write it, fields, run, room, actor, then the one-room and archive
 // rules. Each system has a file: spaces.go, members.go, agents.go, runs.go, messages.go, marks.go and addressing.go, files.go, context.go, people.go,
-// harnesses.go.
+// harnesses.go, spend.go and ceiling.go.
 package workspace

@@ -60,7 +60,7 @@ func Evolve(s *State, e protocol.Event) {
 		}
 	case *protocol.HarnessBudgetSet:
 		if h := s.Harnesses[d.HarnessID]; h != nil {
-			h.LimitUSD = d.LimitUSD
+			h.LimitUSD, h.Spent = d.LimitUSD, 0
 		}
 	default:
 		s.evolveRoom(e)
@@ -159,6 +159,14 @@ func (s *State) evolveRoom(e protocol.Event) {
 		if room != nil {
 			s.evolveReplaced(room, e, d)
 		}
+	case *protocol.SpaceCeilingSet:
+		if room != nil {
+			room.evolveCeiling(d)
+		}
+	case *protocol.SpaceLockSet:
+		if room != nil {
+			room.Locked = d.Locked
+		}
 	case *protocol.MessageHeld:
 		s.hold(e, d)
 	case *protocol.TurnPassed: // nothing was said
@@ -214,6 +222,7 @@ func (s *State) takeOver(room *Room, a *Agent) {
 
 func (s *State) evolveSpaceOpened(e protocol.Event, d *protocol.SpaceOpened) {
 	room := &Room{ID: e.SpaceID, Title: d.Title, OpenedBy: e.Actor.ID, OpenedAt: e.TS, AskedOf: d.AskedOf, OpenedSeq: e.Seq, LastSeq: e.Seq}
+	room.begin(e)
 	if e.Actor.Kind == protocol.KindAgent {
 		room.OpenedBy = e.Actor.HarnessID
 	}
@@ -334,6 +343,9 @@ func (s *State) forget(room *Room) {
 func (s *State) evolveMessage(room *Room, e protocol.Event, d *protocol.MessagePost) {
 	if room.FirstSaid == 0 {
 		room.FirstSaid = e.Seq
+	}
+	if d.Brief {
+		room.begin(e)
 	}
 	s.lastWords(room, e, d)
 	s.turnGiven(room, e, d)

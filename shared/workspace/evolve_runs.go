@@ -28,6 +28,8 @@ func (s *State) evolveRun(e protocol.Event) {
 		if words := stepWords(d.Summary); words != "" {
 			run.Step = words
 		}
+	case *protocol.UsageReported:
+		s.evolveUsage(run, e, d)
 	case *protocol.RunPaused:
 		run.Status = Paused
 	case *protocol.RunResumed:

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"math"
 	"slices"
 
 	"github.com/chipschat/chips-aws/shared/protocol"
@@ -11,7 +10,6 @@ import (
 const (
 	maxCapabilities = 64
 	maxStatusWords  = 1000
-	maxUSD          = 1_000_000
 )
 
 // granted are the capabilities that only a person gives; all others a harness declares itself.
@@ -194,8 +192,10 @@ func (d *deciding) harnessBudgetSet() *protocol.Error {
 	if h == nil {
 		return notFound("no such harness")
 	}
-	if v := draft.LimitUSD; v != nil && (math.IsNaN(*v) || *v < 0 || *v > maxUSD) {
-		return d.bad("limit_usd is a number from 0 to %d, or null", maxUSD)
+	if draft.LimitUSD != nil {
+		if _, ok := NanosOf(*draft.LimitUSD); !ok {
+			return d.bad("limit_usd is a number from 0 to %d, or null", MaxUSD)
+		}
 	}
 	d.answer(d.sender(), "", &protocol.HarnessBudgetSet{HarnessID: h.ID, LimitUSD: draft.LimitUSD})
 	return nil

@@ -81,8 +81,8 @@ func checkWhen(i int, w *protocol.When) *protocol.Error {
 			return protocol.Refuse(protocol.InvalidRequest, "rules[%d].when.risk: %.40q is not one of %s", i, r, strings.Join(risks, ", "))
 		}
 	}
-	if v := w.MoneyUSDOver; v != nil && !(*v >= 0 && *v <= maxUSD) {
-		return protocol.Refuse(protocol.InvalidRequest, "rules[%d].when.money_usd_over is a number from 0 to %d", i, maxUSD)
+	if v := w.MoneyUSDOver; v != nil && !(*v >= 0 && *v <= MaxUSD) {
+		return protocol.Refuse(protocol.InvalidRequest, "rules[%d].when.money_usd_over is a number from 0 to %d", i, MaxUSD)
 	}
 	if len(w.StartsWith) > maxRuleWords {
 		return protocol.Refuse(protocol.InvalidRequest, "rules[%d].when.starts_with has more than %d entries", i, maxRuleWords)

@@ -156,11 +156,12 @@ func (r *Room) talked(e protocol.Event, d *protocol.MessagePost) {
 	}
 }
 
-// evolveAct folds that a person did something in a room: the exchange begins anew and a pause ends, but for one that they set.
+// evolveAct folds that a person did something in a room: a job and the exchange begin anew and a pause ends, but for one that they set.
 func (r *Room) evolveAct(e protocol.Event) {
 	if r == nil || e.Actor.Kind != protocol.KindPerson {
 		return
 	}
+	r.begin(e)
 	r.Talk.anew()
 	r.Talk.Person = e.Actor.ID
 	if d, ok := e.Data.(*protocol.ExchangeSet); ok && d.State == PausedState {

@@ -117,6 +117,20 @@ func (d *deciding) parent(id string) (*Run, *protocol.Error) {
 
 // ownRun is the draft's run, which has to be the sender's and still going, and which decides room and actor.
 func (d *deciding) ownRun() (*Run, *protocol.Error) {
+	run, err := d.knownRun()
+	if err == nil && run.EndedRun() {
+		err = d.ended(run)
+	}
+	return run, err
+}
+
+// ended refuses what comes after the end of a run.
+func (d *deciding) ended(run *Run) *protocol.Error {
+	return d.bad("the run is %s: nothing comes after its end", run.Status)
+}
+
+// knownRun is the draft's run, which has to be the sender's.
+func (d *deciding) knownRun() (*Run, *protocol.Error) {
 	id := d.c.Draft.RunID
 	if id == "" {
 		return nil, d.bad("run_id is missing")
@@ -127,8 +141,6 @@ func (d *deciding) ownRun() (*Run, *protocol.Error) {
 		return nil, notFound("nobody started this run")
 	case run.HarnessID != d.c.By.ID:
 		return nil, forbidden("the run is another harness's")
-	case run.EndedRun():
-		return nil, d.bad("the run is %s: nothing comes after its end", run.Status)
 	}
 	if space := d.c.Draft.SpaceID; space != "" && space != run.Room {
 		return nil, d.bad("space_id is not the run's room")

@@ -224,6 +224,9 @@ func (d *deciding) spaceRenamed() *protocol.Error {
 	if err != nil {
 		return err
 	}
+	if err := d.unlocked(room); err != nil {
+		return err
+	}
 	d.answer(d.roomActor(room), room.ID, &protocol.SpaceRenamed{Title: title, Previous: room.Title})
 	return nil
 }
@@ -240,6 +243,9 @@ func (d *deciding) putAway(data protocol.Data) *protocol.Error {
 	}
 	if room.Archived {
 		return closed()
+	}
+	if err := d.unlocked(room); err != nil {
+		return err
 	}
 	for _, a := range d.s.AgentsIn(room, "") {
 		if a.Lead {
@@ -320,6 +326,9 @@ func (d *deciding) spaceDeleted() *protocol.Error {
 	}
 	if room.OpenedBy != d.c.By.ID && !d.person().runsThings() {
 		return forbidden("only whoever opened the room, an owner or an admin may delete it")
+	}
+	if err := d.unlocked(room); err != nil {
+		return err
 	}
 	agents := d.s.AgentsIn(room, "")
 	for _, a := range agents {

@@ -68,8 +68,9 @@ type Harness struct {
 	Status       string           `json:"status,omitzero"`
 	StatusWords  string           `json:"status_words,omitzero"`
 	Policy       *protocol.Policy `json:"policy,omitzero"`
-	// LimitUSD is its ceiling, nil for none.
+	// LimitUSD is its ceiling, nil for none, and Spent what its runs cost since that was set.
 	LimitUSD *float64 `json:"limit_usd,omitzero"`
+	Spent    Nanos    `json:"spent,omitzero"`
 	// Direct is the room it was given with its owner.
 	Direct  string `json:"direct,omitzero"`
 	Removed bool   `json:"removed,omitzero"`
@@ -126,6 +127,10 @@ type Room struct {
 	FirstSaid int64 `json:"first_said,omitzero"`
 	// Talk is how far its agents have gone on with each other by themselves.
 	Talk Talk `json:"talk,omitzero"`
+	// Job is what its agents do now, and Ceiling what they may spend on it, 0 for the default. Locked says that people change nothing of it.
+	Job     Job   `json:"job,omitzero"`
+	Ceiling Nanos `json:"ceiling,omitzero"`
+	Locked  bool  `json:"locked,omitzero"`
 	// Loose is its last words where they are an agent's that reached nobody, LooseMoved the newest seq that may have moved when its lead is
 	// handed them, and LeadHanded what was handed to it last.
 	Loose      *Loose `json:"loose,omitzero"`
@@ -181,6 +186,8 @@ type Run struct {
 	Status string `json:"status"`
 	// ByChips says that run.cancel ended it, not its harness.
 	ByChips bool `json:"by_chips,omitzero"`
+	// Unpriced is the seq of its newest usage report that nobody could price, 0 for none.
+	Unpriced int64 `json:"unpriced,omitzero"`
 }
 
 // The statuses of a run.
@@ -252,8 +259,9 @@ type Command struct {
 	Uploads map[string]Upload
 	// Now is the time of deciding.
 	Now time.Time
-	// Waits are the deployment's, by which deadlines are due.
-	Waits Waits
+	// Waits are the deployment's, by which deadlines are due, and Prices what models cost.
+	Waits  Waits
+	Prices Prices
 	// Seed is the entropy of the ids that the decision mints; the same when it is decided again.
 	Seed [16]byte
 }
