@@ -15,7 +15,7 @@ var (
 	personWrites = strings.Fields(`space.opened space.renamed space.archived space.unarchived space.deleted member.added member.removed
 		agent.moved message.post message.edited message.deleted reaction.set pin.set exchange.set run.steer run.cancel`)
 	harnessWrites = strings.Fields(`space.opened space.renamed space.closed message.post message.edited message.deleted reaction.set message.heard run.started run.paused run.resumed run.completed
-		run.failed run.cancelled step.started step.log`)
+		run.failed run.cancelled step.started step.log usage.reported`)
 )
 
 // Whoever writes whatever is answered the same on a socket as over HTTP: acked by both, or refused by both with one code and in the

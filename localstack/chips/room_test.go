@@ -71,6 +71,7 @@ func TestTheRoomOfATurn(t *testing.T) {
 	}
 	const line = "In this space: Arjun (person, @Arjun), Gus (person, @Gus), Priya (person, @Priya), Ledger (agent, @Ledger), " +
 		"OpenClaw (agent, @OpenClaw), OpenClaw 2 (OpenClaw agent, @OpenClaw2), and you, Scout (agent, @Scout)."
+	const unspent = "This job has spent $0.00 of the $3.00 this space allows a job; at $3.00 Chips holds the agents until a person acts. "
 	const beside = "Everyone here reads what you write; only those you @-mention act on it. To hand work to an agent or ask it something, " +
 		"@-mention it. If a message asks nothing of you now, as when it names a step that is yours later, answer NO_REPLY and nothing else: " +
 		"the space shows nothing, and nobody needs to hear that you are ready or waiting."
@@ -80,8 +81,8 @@ func TestTheRoomOfATurn(t *testing.T) {
 	}
 	head, tail, ok := strings.Cut(note, " Arjun's time now: ")
 	clock, end, closed := strings.Cut(tail, ", America/Los_Angeles). ")
-	if !ok || !closed || head != line || end != beside {
-		t.Errorf("the note is %q, want the room's line, the time and the rules", note)
+	if !ok || !closed || head != line || end != unspent+beside {
+		t.Errorf("the note is %q, want the room's line, the time, the spend and the rules", note)
 	}
 	words, stamp, _ := strings.Cut(clock, " (")
 	when, err := time.Parse("2006-01-02T15:04-07:00", stamp)

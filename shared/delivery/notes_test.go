@@ -23,7 +23,10 @@ func (w *talk) told(r Recipient) *protocol.Room {
 	return d.Room
 }
 
-// note is the note of the taker, without the rules.
+// unspent is what a note says of a job that has spent nothing.
+const unspent = "This job has spent $0.00 of the $3.00 this space allows a job; at $3.00 Chips holds the agents until a person acts."
+
+// note is the note of the taker, without the rules and, before them, what the job has spent: nothing.
 func (w *talk) note(taker string) string {
 	w.t.Helper()
 	room := w.told(recipient(w.t, "Scout"))
@@ -31,7 +34,11 @@ func (w *talk) note(taker string) string {
 	if rules == "" || !strings.HasSuffix(note, " "+rules) {
 		w.t.Fatalf("the note %q does not end with its rules %q", note, rules)
 	}
-	return protocol.NoteWithoutRules(note, rules)
+	facts, last := strings.CutSuffix(protocol.NoteWithoutRules(note, rules), " "+unspent)
+	if !last {
+		w.t.Fatalf("the last fact of the note %q is not what the job has spent", note)
+	}
+	return facts
 }
 
 // add has somebody join R.
@@ -218,7 +225,7 @@ func TestNoteOfWhatWasLeftOut(t *testing.T) {
 		{budget(1, 1000), " Only the newest line " + rest + " comes with this one: older lines were left out. "},
 		{budget(0, 1000), " Nothing " + rest + " comes with this one: the lines were left out. "},
 	} {
-		if note := w.told(c.r).Notes[s1]; !strings.Contains(note, everyone+c.want+protocol.RulesBeside) {
+		if note := w.told(c.r).Notes[s1]; !strings.Contains(note, everyone+c.want+unspent+" "+protocol.RulesBeside) {
 			t.Errorf("the note is %q, want %q in it", note, c.want)
 		}
 	}
@@ -240,7 +247,7 @@ func TestClocks(t *testing.T) {
 	now := time.Date(2026, 10, 13, 16, 12, 59, 0, time.UTC)
 	got := Finish(e, Hand{Now: now}).Data.(*protocol.MessageNew).Room
 	const clock = "Arjun's time now: 9:12 am, Tuesday 13 October 2026 (2026-10-13T09:12-07:00, America/Los_Angeles)."
-	if want := everyone + " " + clock + " " + protocol.RulesBeside; !strings.HasSuffix(got.Notes[s1], want) {
+	if want := everyone + " " + clock + " " + unspent + " " + protocol.RulesBeside; !strings.HasSuffix(got.Notes[s1], want) {
 		t.Errorf("the note is %q, want %q at its end", got.Notes[s1], want)
 	}
 	if strings.Contains(e.Data.(*protocol.MessageNew).Room.Notes[s1], "time now") {
@@ -249,7 +256,7 @@ func TestClocks(t *testing.T) {
 	zone(priya, "Priya (PM)", "Asia/Kathmandu")
 	w.say(person(arjun), "go", s1)
 	note := Finish(w.render(recipient(t, "Scout")), Hand{Now: now}).Data.(*protocol.MessageNew).Room.Notes[s1]
-	if want := clock + ` "Priya (PM)"'s time now: 9:57 pm, Tuesday 13 October 2026 (2026-10-13T21:57+05:45, Asia/Kathmandu). Everyone`; !strings.Contains(note, want) {
+	if want := clock + ` "Priya (PM)"'s time now: 9:57 pm, Tuesday 13 October 2026 (2026-10-13T21:57+05:45, Asia/Kathmandu). This job`; !strings.Contains(note, want) {
 		t.Errorf("the note is %q, want %q in it", note, want)
 	}
 }

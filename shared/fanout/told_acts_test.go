@@ -250,6 +250,16 @@ var acts = map[string]act{
 		}
 		return command(l.owner(), workspace.DraftIn(d.early(l.rooms), set))
 	}},
+	"space.ceiling_set": {1, func(l *life, d dice) workspace.Command {
+		set := &protocol.SpaceCeilingSet{}
+		if usd := 0.25 + float64(d.IntN(8)); d.IntN(3) > 0 {
+			set.CeilingUSD = &usd
+		}
+		return command(l.owner(), workspace.DraftIn(d.early(l.rooms), set))
+	}},
+	"space.lock_set": {1, func(l *life, d dice) workspace.Command {
+		return command(l.owner(), workspace.DraftIn(d.late(l.rooms), &protocol.SpaceLockSet{Locked: d.IntN(3) == 0}))
+	}},
 	"exchange.set": {8, func(l *life, d dice) workspace.Command {
 		return command(l.somebody(d), workspace.DraftIn(d.early(l.rooms), &protocol.ExchangeSet{State: d.one("paused", "paused", "going")}))
 	}},
@@ -393,6 +403,17 @@ var acts = map[string]act{
 		draft.RunID = run
 		return command(l.somebody(d), draft)
 	}},
+	"usage.reported": {8, func(l *life, d dice) workspace.Command {
+		run := d.late(l.runs)
+		if run == "" {
+			return workspace.Command{}
+		}
+		used := &protocol.UsageReported{}
+		if cost := float64(d.IntN(600)) / 100; d.IntN(4) > 0 {
+			used.CostUSD = &cost
+		}
+		return l.onRun(run, used)
+	}},
 	"run.cancel": {1, func(l *life, d dice) workspace.Command {
 		draft := workspace.Draft(&protocol.RunCancel{})
 		draft.RunID = d.late(l.runs)
@@ -414,5 +435,6 @@ func onRun(weight int, data protocol.Data) act {
 var made = map[string]string{
 	"workspace.opened": "how each life begins", "agent.released": "member.removed", "room.line": waits,
 	"message.held": "message.post", "message.handed": "exchange.set", "turn.passed": "message.post",
+	"budget.warning": "usage.reported",
 	"hello": "", "message.new": "", "message.overheard": "",
 }

@@ -181,6 +181,9 @@ func of(s *workspace.State, e protocol.Event, c workspace.Caller) audience {
 		about(d.AgentID)
 	case *protocol.AgentUpdated:
 		about(d.AgentID)
+	case *protocol.BudgetWarning:
+		h := s.Harnesses[d.HarnessID]
+		a.in = h != nil && (h.ID == c.ID || h.OwnerID == c.ID)
 	case *protocol.MessageHeld:
 		a.in = person == nil && mine(d.AgentID)
 	case *protocol.TurnPassed:

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -201,6 +202,17 @@ var allRoutes = []tried{
 	{"POST", "/v1/spaces/{spc}/lead", arjun, func(w *world) string { return "/v1/spaces/" + w.room + "/lead" }, body(J{"agent_id": nil}), func(t *testing.T, _ *world, j J) {
 		if lead, ok := j["lead"]; !ok || lead != nil {
 			t.Errorf("lead: %v", j)
+		}
+	}},
+	{"GET", "/v1/spaces/{spc}/spend", scout, func(w *world) string { return "/v1/spaces/" + w.room + "/spend" }, nil, has("ceiling_usd", "spent_usd", "since_seq", "uncounted_runs")},
+	{"POST", "/v1/spaces/{spc}/spend-ceiling", arjun, func(w *world) string { return "/v1/spaces/" + w.room + "/spend-ceiling" }, body(J{"usd": 0.25}), func(t *testing.T, w *world, j J) {
+		if want := (J{"ceiling_usd": 0.25}); !reflect.DeepEqual(j, want) {
+			t.Errorf("ceiling: %v", j)
+		}
+	}},
+	{"POST", "/v1/spaces/{spc}/lock", arjun, func(w *world) string { return "/v1/spaces/" + w.room + "/lock" }, body(J{"locked": true}), func(t *testing.T, w *world, j J) {
+		if want := (J{"locked": true}); !reflect.DeepEqual(j, want) || w.arjun.must("GET", "/v1/spaces/"+w.room, nil)["locked"] != true {
+			t.Errorf("lock: %v", j)
 		}
 	}},
 	{"POST", "/v1/spaces/{spc}/members", arjun, func(w *world) string { return "/v1/spaces/" + w.room + "/members" }, func(w *world) any { return J{"participant_id": w.ada.id} }, func(t *testing.T, w *world, j J) {
