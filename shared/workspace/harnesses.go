@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/chipschat/chips-aws/shared/protocol"
@@ -199,4 +200,30 @@ func (d *deciding) harnessBudgetSet() *protocol.Error {
 	}
 	d.answer(d.sender(), "", &protocol.HarnessBudgetSet{HarnessID: h.ID, LimitUSD: draft.LimitUSD})
 	return nil
+}
+
+func (s *State) evolveHarnessRemoved(id string) {
+	h := s.Harnesses[id]
+	if h == nil {
+		return
+	}
+	h.Removed = true
+	for _, run := range s.Runs {
+		if run.HarnessID == id {
+			s.end(run, Cancelled, true)
+		}
+	}
+	for _, a := range s.Agents {
+		if a.HarnessID == id {
+			a.Archived, a.Room, a.Parked, a.TookRoom, a.Lead = true, "", "", false, false
+			delete(s.Held, a.ID)
+		}
+	}
+	for _, room := range s.Rooms {
+		if !room.Deleted {
+			room.Members = slices.DeleteFunc(room.Members, func(m string) bool { return s.harnessOf(m) == id })
+			maps.DeleteFunc(room.ContextFrom, func(m string, _ int64) bool { return s.harnessOf(m) == id })
+			maps.DeleteFunc(room.Seats, func(m string, _ Seat) bool { return s.harnessOf(m) == id })
+		}
+	}
 }
