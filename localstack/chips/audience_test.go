@@ -127,7 +127,7 @@ func TestAllIsAsItWas(t *testing.T) {
 // Two sockets of one harness: each that listens is sent everything, in the same bytes, and each turn once (contract U-121).
 func TestTwoSocketsOfOneHarness(t *testing.T) {
 	t.Parallel()
-	c := newTown(t)
+	c := newTown(t, "FORK_WAIT_MS=1", "NEW_AGENT_WAIT_MS=1")
 	since := c.owner.head()
 	one, two, silent := c.scouts.from(since, ""), c.scouts.from(since, `,"accepts":["events"]`), c.scouts.connect("")
 	seq := one.lands("message.post", J{"space_id": c.room, "text": "mine"})

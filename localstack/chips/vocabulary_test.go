@@ -246,6 +246,12 @@ func everything(c *town) (deleted string, dense, end int64) {
 			c.ledger.write(last, J{"run_id": run})
 		}
 	}
+	c.owner.must(post, "/v1/spaces/"+c.room+"/spend-ceiling", J{"usd": 2})
+	c.owner.must(post, "/v1/spaces/"+c.x+"/lock", J{"locked": true})
+	c.owner.must(post, "/v1/spaces/"+c.x+"/lock", J{"locked": false})
+	spends := c.run()
+	c.ledger.write("run.started", J{"space_id": c.room, "run_id": spends})
+	c.ledger.write("usage.reported", J{"run_id": spends, "model": "claude-sonnet-5", "input_tokens": 500_000, "output_tokens": 70_000})
 	c.owner.must(patch, "/v1/spaces/"+c.x, J{"title": "X, renamed"})
 	c.owner.must(post, "/v1/spaces/"+c.x+"/archive", nil)
 	c.owner.must(post, "/v1/spaces/"+c.x+"/unarchive", nil)
