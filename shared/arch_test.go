@@ -53,6 +53,7 @@ var table = map[string]row{
 	// adapters
 	"shared/embedded":          {"protocol engine deadline attachment", "context os"},
 	"shared/scheduler":         {"deadline", "context aws"},
+	"shared/relay":             {"session", "context aws"},
 	"shared/s3blob":            {"protocol attachment", "context aws net"},
 	"shared/emf":               {"engine session", "context"},
 	"shared/dynamo":            {"protocol engine", "context aws lambda"},

@@ -17,6 +17,7 @@ import (
 	"github.com/chipschat/chips-aws/shared/emf"
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/fanout"
+	"github.com/chipschat/chips-aws/shared/relay"
 	"github.com/chipschat/chips-aws/shared/scheduler"
 	"github.com/chipschat/chips-aws/shared/session"
 	"github.com/chipschat/chips-aws/shared/settings"
@@ -65,7 +66,7 @@ func run() error {
 	bell := apigw.Doorbell{
 		Ring:   sender.Ring,
 		Commit: dynamo.CommitFromImage,
-		Again:  apigw.NewRingQueue(cfg, os.Getenv("CHIPS_RING_QUEUE")).Again,
+		Again:  relay.NewRingQueue(cfg, os.Getenv("CHIPS_RING_QUEUE")).Again,
 		Log:    log,
 	}
 	lambda.Start(meter.Each(lambda.NewHandler(bell.Fanout)))

@@ -16,6 +16,7 @@ import (
 	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/emf"
 	"github.com/chipschat/chips-aws/shared/engine"
+	"github.com/chipschat/chips-aws/shared/relay"
 	"github.com/chipschat/chips-aws/shared/session"
 	"github.com/chipschat/chips-aws/shared/settings"
 )
@@ -45,7 +46,7 @@ func run() error {
 		Engine:    engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits}),
 		Rows:      table,
 		Push:      meter.Push(apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT"))),
-		Replays:   apigw.NewReplays(cfg, os.Getenv("CHIPS_REPLAY_FUNCTION")),
+		Replays:   relay.NewReplays(cfg, os.Getenv("CHIPS_REPLAY_FUNCTION")),
 		Files:     attachment.New(attachment.Config{Rows: table, URL: url, URLFor: set.AttachmentURL, Now: time.Now}),
 		Limits:    session.Limits{EventsPerFrame: set.EventsPerFrame},
 		Unordered: true,

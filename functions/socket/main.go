@@ -17,6 +17,7 @@ import (
 	"github.com/chipschat/chips-aws/shared/emf"
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/protocol"
+	"github.com/chipschat/chips-aws/shared/relay"
 	"github.com/chipschat/chips-aws/shared/session"
 	"github.com/chipschat/chips-aws/shared/settings"
 )
@@ -42,7 +43,7 @@ func run() error {
 	meter := emf.New(os.Stdout, os.Getenv("CHIPS_METRICS"), time.Now)
 	table := meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE")))
 	push := meter.Push(apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT")))
-	replays := apigw.NewReplays(cfg, os.Getenv("CHIPS_REPLAY_FUNCTION"))
+	replays := relay.NewReplays(cfg, os.Getenv("CHIPS_REPLAY_FUNCTION"))
 	eng, url := engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits, Prices: set.Prices}), apigw.PublicURL(cfg, os.Getenv("CHIPS_URL_PARAMETER"), time.Now)
 	files := attachment.New(attachment.Config{Rows: table, Log: eng, URL: url, URLFor: set.AttachmentURL, Now: time.Now, Logger: slog.Default()})
 	sessions := session.New(session.Config{

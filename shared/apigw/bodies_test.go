@@ -58,7 +58,7 @@ func TestAnsweredBeforeTheLastLook(t *testing.T) {
 		},
 		"another service": func(ctx context.Context, client *awshttp.BuildableClient, seen func(*middleware.Stack) error) error {
 			function := "chips-replay"
-			_, err := NewReplays(cfg, function).api.Invoke(ctx, &lambda.InvokeInput{FunctionName: &function, Payload: frame}, func(o *lambda.Options) {
+			_, err := lambda.NewFromConfig(cfg).Invoke(ctx, &lambda.InvokeInput{FunctionName: &function, Payload: frame}, func(o *lambda.Options) {
 				o.BaseEndpoint, o.HTTPClient, o.APIOptions = &server.URL, client, append(o.APIOptions, seen)
 			})
 			return err

@@ -1,6 +1,6 @@
 // Package apigw stands between Lambda and Chips: it turns the events Lambda is invoked with into calls of auth, session, fanout and
 // the HTTP handler, and their answers into what API Gateway, the event source mappings and the scheduler expect. It also holds the
-// adapters of the ports that reach back into AWS: pushing to a socket, starting a replay, ringing again.
+// adapter that reaches back to sockets, and what every main needs to reach AWS.
 //
 // Each function here makes one handler for lambda.Start and keeps nothing between calls. What Chips answers is decided elsewhere;
 // what is decided here is what a failure looks like to the caller AWS puts in front of us:

@@ -1,4 +1,6 @@
-package apigw
+// Package relay hands work on to a later invocation: a replay to the function that runs it, a workspace to the queue of those that are rung
+// again. It is apart from apigw for what it brings: the clients of Lambda and SQS, which most functions do without.
+package relay
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package apigw
+package relay
 
 import (
 	"context"
@@ -18,6 +18,11 @@ type RingQueue struct {
 	url string
 }
 
+// message is one of the queue; the event source mapping brings it to fanout.
+type message struct {
+	WorkspaceID string `json:"workspace_id"`
+}
+
 // NewRingQueue makes a RingQueue of a queue's URL.
 func NewRingQueue(cfg aws.Config, url string) *RingQueue {
 	return &RingQueue{api: sqs.NewFromConfig(cfg), url: url}
@@ -25,7 +30,7 @@ func NewRingQueue(cfg aws.Config, url string) *RingQueue {
 
 // Again has a workspace rung once more in a few seconds.
 func (q *RingQueue) Again(ctx context.Context, workspace string) error {
-	body, err := json.Marshal(ringAgain{WorkspaceID: workspace})
+	body, err := json.Marshal(message{WorkspaceID: workspace})
 	if err != nil {
 		return err
 	}
