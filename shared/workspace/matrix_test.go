@@ -52,7 +52,7 @@ type scene struct {
 	by                               map[string]Caller
 	room, agent, key, name, ask, pat string
 	other, mate                      string
-	scout                      Caller
+	scout                            Caller
 }
 
 // newScene is nil for a state that cannot be.
