@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/chipschat/chips-aws/shared/apigw"
+	"github.com/chipschat/chips-aws/shared/attachment"
 	"github.com/chipschat/chips-aws/shared/deadline"
 	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/emf"
@@ -39,8 +40,11 @@ func run() error {
 	}
 	meter := emf.New(os.Stdout, os.Getenv("CHIPS_METRICS"), time.Now)
 	table, log := meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE"))), slog.Default()
+	eng := engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits, Prices: set.Prices})
+	// Of files it only notes where those are that were held and are posted.
+	files := attachment.New(attachment.Config{Rows: table, Log: eng, Now: time.Now, Logger: log})
 	keeper := deadline.New(deadline.Config{
-		Log:    engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits, Prices: set.Prices}),
+		Log:    files.Engine(eng),
 		Rows:   table,
 		Alarms: scheduler.NewQueue(cfg, os.Getenv("CHIPS_DEADLINE_QUEUE"), time.Now),
 		Now:    time.Now,
