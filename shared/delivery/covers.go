@@ -79,6 +79,9 @@ func (a *Audience) Covers(e protocol.Event) bool {
 	if d, is := e.Data.(*protocol.MessageHanded); is && a.r.Kind == protocol.KindHarness && len(handedTo(a.s, d, a.r)) == 0 {
 		return false
 	}
+	if approver(a.s, e, a.r) {
+		return true
+	}
 	if e.SpaceID == "" {
 		return coversBare(a.s, e, a.r)
 	}
@@ -126,11 +129,11 @@ func FirstMember(s *workspace.State, e protocol.Event, r Recipient) bool {
 	return ok && slices.ContainsFunc(d.ParticipantIDs, func(id string) bool { return id == r.ID || s.HarnessOf(id) == r.ID })
 }
 
-// always says whether the event is one a harness is sent whatever its rooms: the cancel of a run of its own, where each of its agents
-// goes, and what it is asked to make (contract U-82).
+// always says whether the event is one a harness is sent whatever its rooms: the cancel of a run of its own, what becomes of what its runs
+// ask, where each of its agents goes, and what it is asked to make (contract U-82, U-109).
 func always(s *workspace.State, e protocol.Event, r Recipient) bool {
 	switch d := e.Data.(type) {
-	case *protocol.RunCancel:
+	case *protocol.RunCancel, *protocol.ApprovalRequested, *protocol.ApprovalResolved, *protocol.QuestionAnswered, *protocol.QuestionClosed:
 		return runHarness(s, e) == r.ID
 	case *protocol.AgentAttached:
 		return s.HarnessOf(d.AgentID) == r.ID
@@ -142,6 +145,23 @@ func always(s *workspace.State, e protocol.Event, r Recipient) bool {
 		return d.HarnessID == r.ID
 	}
 	return false
+}
+
+// approver says whether the event is an approval, or its answer, of which the recipient is an approver, in its room or not (contract U-109);
+// for as long as the approval is remembered.
+func approver(s *workspace.State, e protocol.Event, r Recipient) bool {
+	id := ""
+	switch d := e.Data.(type) {
+	case *protocol.ApprovalRequested:
+		id = d.ApprovalID
+	case *protocol.ApprovalResolved:
+		id = d.ApprovalID
+	}
+	q := s.Inquiries[id]
+	if q == nil || e.SpaceID != "" && (s.Rooms[e.SpaceID] == nil || s.Rooms[e.SpaceID].Deleted) {
+		return false
+	}
+	return s.Approves(r.ID, q.HarnessID, q.Approvers)
 }
 
 // coversBare says who is sent an event of no room (contract U-81).

@@ -76,6 +76,9 @@ func helloAgents(s *workspace.State, harness string, room int) ([]protocol.Hello
 	room = min(room, helloAgentBytes)
 	for i, a := range agents {
 		said := protocol.HelloAgent{AgentID: a.ID, Key: a.Key, Name: a.Name, Lead: a.Lead, State: workspace.StateActive, Spaces: []string{}}
+		if held := s.Held[a.ID]; held != nil {
+			said.Held = len(held.Messages)
+		}
 		if a.Archived {
 			said.State = workspace.StateArchived
 		}

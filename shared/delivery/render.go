@@ -24,6 +24,12 @@ func Render(s *workspace.State, e protocol.Event, r Recipient, lines []protocol.
 		if r.Kind == protocol.KindHarness {
 			e = handed(s, e, d, r, lines)
 		}
+	case *protocol.ApprovalResolved:
+		if r.Kind == protocol.KindPerson && !sentIt(e, r) {
+			c := *d
+			c.ResolvedElsewhere = true
+			e.Data = &c
+		}
 	case *protocol.AgentAttached:
 		if w, ok := wants(s, e, r); ok {
 			c := *d
@@ -63,8 +69,17 @@ func Class(e protocol.Event, r Recipient) string {
 	switch e.Data.(type) {
 	case *protocol.AgentMoved, *protocol.AgentReleased: // the target is for who is there
 		return r.ID
+	case *protocol.ApprovalResolved:
+		if sentIt(e, r) {
+			return string(r.Kind) + " who sent it"
+		}
 	}
 	return string(r.Kind)
+}
+
+// sentIt says whether the event came by the recipient's credential (contract U-139).
+func sentIt(e protocol.Event, r Recipient) bool {
+	return r.Credential != "" && e.Via.Credential == r.Credential
 }
 
 // message is a post as a harness in its room hears it.

@@ -36,6 +36,8 @@ func (o Outcome) Ack() protocol.Ack {
 		ack.SpaceID = e.SpaceID
 	case *protocol.MessageHeld:
 		ack.Waiting = true
+	case *protocol.ApprovalResolved:
+		ack.Remembered = d.Remembered
 	case *protocol.MessagePost:
 		ack.Held, ack.Exchange = d.Held, d.Exchange.Acked()
 	}

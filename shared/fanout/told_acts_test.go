@@ -17,6 +17,8 @@ type life struct {
 	ws string
 	// runs are those that go, and paused those that were paused.
 	people, harnesses, agents, rooms, runs, paused, said []string
+	// asked are the approvals and questions.
+	asked []string
 	// harnessOf is the harness of an agent, of a run, and of a room that a harness opened; roomOf where an agent was put last, and a message said.
 	harnessOf, roomOf map[string]string
 	// authors are who said each message.
@@ -44,6 +46,11 @@ func (l *life) saw(e protocol.Event) {
 	case *protocol.RunStarted:
 		l.runs = append(l.runs, e.RunID)
 		l.harnessOf[e.RunID] = e.Actor.HarnessID
+	case *protocol.ApprovalRequested:
+		l.asked = append(l.asked, d.ApprovalID)
+		l.harnessOf[d.ApprovalID] = l.harnessOf[e.RunID]
+	case *protocol.QuestionAsked:
+		l.asked = append(l.asked, d.QuestionID)
 	case *protocol.RunPaused:
 		l.paused = append(l.paused, e.RunID)
 	case *protocol.RunCompleted, *protocol.RunFailed, *protocol.RunCancelled, *protocol.RunCancel:
@@ -414,6 +421,35 @@ var acts = map[string]act{
 		}
 		return l.onRun(run, used)
 	}},
+	"approval.requested": {6, func(l *life, d dice) workspace.Command {
+		run := d.late(l.runs)
+		if run == "" {
+			return workspace.Command{}
+		}
+		l.n++
+		id := protocol.NewID(protocol.PrefixApproval, time.Unix(1_700_000_000, 0), [10]byte{2, byte(l.n >> 8), byte(l.n)})
+		return l.onRun(run, &protocol.ApprovalRequested{ApprovalID: id, Action: protocol.Action{Kind: d.one("drive.read", "email.send"), Summary: "So", External: d.IntN(3) > 0}})
+	}},
+	"question.asked": {4, func(l *life, d dice) workspace.Command {
+		run := d.late(l.runs)
+		if run == "" {
+			return workspace.Command{}
+		}
+		l.n++
+		id := protocol.NewID(protocol.PrefixQuestion, time.Unix(1_700_000_000, 0), [10]byte{3, byte(l.n >> 8), byte(l.n)})
+		return l.onRun(run, &protocol.QuestionAsked{QuestionID: id, Text: "Blue or green?"})
+	}},
+	"approval.resolved": {6, func(l *life, d dice) workspace.Command {
+		id := d.late(l.asked)
+		draft := workspace.Draft(&protocol.ApprovalResolved{ApprovalID: id, Decision: d.one("approved", "denied"), Remember: d.one("", "always", "session")})
+		if h := l.harnessOf[id]; h != "" && d.IntN(4) == 0 {
+			return command(l.harness(h), draft)
+		}
+		return command(l.somebody(d), draft)
+	}},
+	"question.answered": {6, func(l *life, d dice) workspace.Command {
+		return command(l.somebody(d), workspace.Draft(&protocol.QuestionAnswered{QuestionID: d.late(l.asked), Answer: "Blue"}))
+	}},
 	"run.cancel": {1, func(l *life, d dice) workspace.Command {
 		draft := workspace.Draft(&protocol.RunCancel{})
 		draft.RunID = d.late(l.runs)
@@ -435,6 +471,7 @@ func onRun(weight int, data protocol.Data) act {
 var made = map[string]string{
 	"workspace.opened": "how each life begins", "agent.released": "member.removed", "room.line": waits,
 	"message.held": "message.post", "message.handed": "exchange.set", "turn.passed": "message.post",
-	"budget.warning": "usage.reported",
-	"hello": "", "message.new": "", "message.overheard": "",
+	"budget.warning":  "usage.reported",
+	"question.closed": "run.completed",
+	"hello":           "", "message.new": "", "message.overheard": "",
 }

@@ -50,7 +50,7 @@ type sent struct {
 // toldFrom is what a subscriber who came at a head, asking for what is above since, is sent up to the end of the log.
 func (o *oracle) toldFrom(c told, since, head int64) ([]sent, error) {
 	s, then := workspace.New(o.ws), o.stateAt(head)
-	who := delivery.Recipient{Kind: c.who.Kind, ID: c.who.ID, Budget: c.budget}
+	who := delivery.Recipient{Kind: c.who.Kind, ID: c.who.ID, Credential: c.who.Credential, Budget: c.budget}
 	var list []sent
 	for _, e := range o.log {
 		var before audience
@@ -90,7 +90,7 @@ func (o *oracle) toldFrom(c told, since, head int64) ([]sent, error) {
 }
 
 // audience is whether somebody is in an event's by a state, and whether they are sent it whatever their rooms.
-type audience struct{ in, always bool }
+type audience struct{ in, always, approves bool }
 
 // agentTypes are what a harness without agents is never sent (AGT-17).
 var agentTypes = []string{
@@ -125,7 +125,7 @@ func of(s *workspace.State, e protocol.Event, c workspace.Caller) audience {
 	a := audience{}
 	run := s.Runs[e.RunID]
 	switch d := e.Data.(type) {
-	case *protocol.RunCancel:
+	case *protocol.RunCancel, *protocol.ApprovalRequested, *protocol.ApprovalResolved, *protocol.QuestionAnswered, *protocol.QuestionClosed:
 		a.always = run != nil && run.HarnessID == c.ID
 	case *protocol.AgentAttached:
 		a.always = mine(d.AgentID)
@@ -141,6 +141,25 @@ func of(s *workspace.State, e protocol.Event, c workspace.Caller) audience {
 	}
 	if handed, ok := e.Data.(*protocol.MessageHanded); ok && s.Harnesses[c.ID] != nil && !slices.ContainsFunc(handed.AgentIDs, mine) { // contract U-84
 		return audience{}
+	}
+	asked := func(id string) { // contract U-109: its approvers, wherever they are
+		room, q := s.Rooms[e.SpaceID], s.Inquiries[id]
+		p, admin := s.People[c.ID], false
+		if admin = p != nil && (p.Role == protocol.Owner || p.Role == protocol.Admin); q == nil || e.SpaceID != "" && (room == nil || room.Deleted) {
+			return
+		}
+		a.approves = slices.Contains(q.Approvers, c.ID) || admin && slices.Contains(q.Approvers, "admin") ||
+			slices.Contains(q.Approvers, "owner") && s.Harnesses[q.HarnessID].OwnerID == c.ID
+	}
+	switch d := e.Data.(type) {
+	case *protocol.ApprovalRequested:
+		asked(d.ApprovalID)
+	case *protocol.ApprovalResolved:
+		asked(d.ApprovalID)
+	}
+	if a.approves {
+		a.in = true
+		return a
 	}
 	if e.SpaceID != "" {
 		room := s.Rooms[e.SpaceID]

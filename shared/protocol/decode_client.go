@@ -114,6 +114,12 @@ func longText(d Data) (field, text string) {
 		return "summary", d.Summary
 	case *RunFailed:
 		return "error", d.Error
+	case *ApprovalRequested:
+		return "action.command", d.Action.Command
+	case *QuestionAsked:
+		return "text", d.Text
+	case *QuestionAnswered:
+		return "answer", d.Answer
 	}
 	return "", ""
 }

@@ -64,6 +64,8 @@ type (
 		Waiting bool `json:"waiting,omitzero"`
 		// SpaceID is the room that was opened.
 		SpaceID string `json:"space_id,omitzero"`
+		// Remembered says whether an answer that was to be remembered made a rule.
+		Remembered *bool `json:"remembered,omitzero"`
 	}
 
 	// ErrorFrame is an Error on a socket; it names the key of the write it answers, if it answers one.

@@ -16,6 +16,7 @@ var kinds = []kind{
 	kindOf[RunStarted](), kindOf[RunPaused](), kindOf[RunResumed](), kindOf[RunCompleted](), kindOf[RunFailed](), kindOf[RunCancelled](), kindOf[RunCancel](),
 	kindOf[StepStarted](), kindOf[StepLog](),
 	kindOf[UsageReported](), kindOf[BudgetWarning](), kindOf[SpaceCeilingSet](), kindOf[SpaceLockSet](),
+	kindOf[ApprovalRequested](), kindOf[ApprovalResolved](), kindOf[QuestionAsked](), kindOf[QuestionAnswered](), kindOf[QuestionClosed](),
 }
 
 // kind is what is known of an event type: its name, and how its events are read.

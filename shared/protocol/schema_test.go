@@ -112,6 +112,7 @@ var forms = []form{
 	words("rules[].decision", "allow", "ask", "deny"),
 	words("when.risk[]", "external", "external_communication", "irreversible", "destructive", "financial", "credential", "privacy", "legal"),
 	like("sha256", "^[0-9a-f]{64}$"),
+	ids("approval_id", PrefixApproval), ids("question_id", PrefixQuestion), words("verdict.decision", "allow", "ask", "deny"),
 	between("autonomy", 0, 3), between("max_autonomy", 0, 3), between("stop", 2, 1000), between("hold", 2, 1000),
 	between("cost_usd", 0, 1e6), between("input_tokens", 0, 1<<53), between("output_tokens", 0, 1<<53), between("ceiling_usd", 0.25, 100),
 	between("limit_usd", 0, 1e6), between("spent_usd", 0, 1e12), between("byte_size", 0, 1<<53), between("held", 0, 1<<53),

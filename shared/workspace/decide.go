@@ -7,9 +7,9 @@ import (
 	"github.com/chipschat/chips-aws/shared/protocol"
 )
 
-// MaxEvents is how many events one decision may cause. It is what deleting the fullest room takes: its runs, itself, and its agents, which
-// leave it and are archived.
-const MaxEvents = maxRoomRuns + 1 + 2*MaxRoomAgents
+// MaxEvents is how many events one decision may cause. It is what deleting the fullest room takes: what its runs asked, its runs, itself, and
+// its agents, which leave it and are archived.
+const MaxEvents = maxInquiries + maxRoomRuns + 1 + 2*MaxRoomAgents
 
 // writer says who may write a type of event.
 type writer uint8
@@ -82,6 +82,11 @@ var rules = map[string]rule{
 	"run.cancel":     {byPerson, (*deciding).runCancel},
 	"step.started":   {byHarness, (*deciding).step},
 	"step.log":       {byHarness, (*deciding).step},
+
+	"approval.requested": {byHarness, (*deciding).approvalRequested},
+	"approval.resolved":  {byPerson | byHarness, (*deciding).approvalResolved},
+	"question.asked":     {byHarness, (*deciding).questionAsked},
+	"question.answered":  {byPerson, (*deciding).questionAnswered},
 }
 
 // deciding is one command on its way to a decision.

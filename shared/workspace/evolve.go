@@ -12,7 +12,7 @@ func Evolve(s *State, e protocol.Event) {
 	if room := s.Rooms[e.SpaceID]; room != nil {
 		room.LastSeq = e.Seq
 	}
-	if e.SpaceID == "" {
+	if e.SpaceID == "" || beyondRoom(e) {
 		s.LastBare = e.Seq
 	}
 	if h := s.Harnesses[s.own(e)]; h != nil {
@@ -65,25 +65,6 @@ func Evolve(s *State, e protocol.Event) {
 		s.evolveRoom(e)
 	}
 	s.Rooms[e.SpaceID].looseMoved(e)
-}
-
-// own is the harness that is sent an event whatever its rooms, as it is about a run or an agent of its own; "" for none.
-func (s *State) own(e protocol.Event) string {
-	switch d := e.Data.(type) {
-	case *protocol.RunCancel:
-		if run := s.Runs[e.RunID]; run != nil {
-			return run.HarnessID
-		}
-	case *protocol.AgentAttached:
-		return s.harnessOf(d.AgentID)
-	case *protocol.AgentReleased:
-		return s.harnessOf(d.AgentID)
-	case *protocol.AgentFork:
-		return d.HarnessID
-	case *protocol.AgentAsked:
-		return d.HarnessID
-	}
-	return ""
 }
 
 // evolveRoom takes the events of rooms, members, agents, messages and runs.

@@ -22,6 +22,8 @@ func (s *State) evolveRun(e protocol.Event) {
 		return
 	}
 	switch d := e.Data.(type) {
+	case *protocol.ApprovalRequested, *protocol.ApprovalResolved, *protocol.QuestionAsked, *protocol.QuestionAnswered, *protocol.QuestionClosed:
+		s.evolveInquiry(run, e)
 	case *protocol.StepStarted:
 		run.Step = stepWords(d.Title)
 	case *protocol.StepLog:
@@ -75,6 +77,7 @@ func (s *State) end(run *Run, status string, byChips bool) {
 	}
 	run.Status, run.ByChips, run.EndSeq = status, byChips, s.Seq
 	s.turnEnded(run)
+	s.closeInquiries(run)
 	s.Ended = append(s.Ended, run.ID)
 	for len(s.Ended) > RememberedRuns {
 		delete(s.Runs, s.Ended[0])
@@ -84,3 +87,22 @@ func (s *State) end(run *Run, status string, byChips bool) {
 
 // maxLaneDepth is how deep lanes may stand in one another.
 const maxLaneDepth = 16
+
+// own is the harness that is sent an event whatever its rooms, as it is about a run or an agent of its own; "" for none.
+func (s *State) own(e protocol.Event) string {
+	switch d := e.Data.(type) {
+	case *protocol.RunCancel, *protocol.ApprovalRequested, *protocol.ApprovalResolved, *protocol.QuestionAnswered, *protocol.QuestionClosed:
+		if run := s.Runs[e.RunID]; run != nil {
+			return run.HarnessID
+		}
+	case *protocol.AgentAttached:
+		return s.harnessOf(d.AgentID)
+	case *protocol.AgentReleased:
+		return s.harnessOf(d.AgentID)
+	case *protocol.AgentFork:
+		return d.HarnessID
+	case *protocol.AgentAsked:
+		return d.HarnessID
+	}
+	return ""
+}

@@ -121,8 +121,8 @@ func (d *deciding) harnessRemoved() *protocol.Error {
 	h := d.s.Harness(draft.HarnessID)
 	// What one commit does not hold ends without an event of its own when the harness goes.
 	for _, a := range d.s.AgentsOf(h.ID) {
-		// The agent's runs, its release and, at the end, the harness's own event.
-		if a.Room == "" || len(d.out)+len(d.topRuns(a.Room, a.ID))+2 > MaxEvents {
+		// The agent's runs and what they asked, its release and, at the end, the harness's own event.
+		if a.Room == "" || len(d.out)+len(d.topRuns(a.Room, a.ID))+d.waiting(a.Room)+2 > MaxEvents {
 			continue
 		}
 		d.cancelRuns(a.Room, a.ID, ReasonRemoved)

@@ -201,6 +201,13 @@ func TestArchivingTheFullestRoomIsOneDecision(t *testing.T) {
 	for i := range maxRoomRuns {
 		f.start(hs[i%len(hs)], 6000+i, r, "")
 	}
+	for i := range maxInquiries {
+		w.must(hs[i%len(hs)], onRun(runID(6000+i), &protocol.QuestionAsked{QuestionID: inquiryID(protocol.PrefixQuestion, i), Text: "May I?"}))
+	}
+	more := onRun(runID(6000), &protocol.QuestionAsked{QuestionID: inquiryID(protocol.PrefixQuestion, 5000), Text: "May I?"})
+	if why := w.refused(protocol.InvalidEvent, hs[0], more); !strings.Contains(why.Message, "100") {
+		t.Errorf("the limit is not named: %s", why.Message)
+	}
 	if n := len(w.must(w.arjun, event(r, &protocol.SpaceDeleted{DeleteAgents: true}))); n != MaxEvents {
 		t.Errorf("%d events", n)
 	}

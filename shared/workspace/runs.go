@@ -193,6 +193,7 @@ func (d *deciding) runEnded() *protocol.Error {
 	if err != nil {
 		return err
 	}
+	d.closeInquiries(run.ID)
 	d.onRun(run, d.c.Draft.Data)
 	return nil
 }
@@ -242,14 +243,18 @@ func (d *deciding) runCancel() *protocol.Error {
 	if run.EndedRun() {
 		return d.bad("the run is %s already", run.Status)
 	}
-	d.answer(d.sender(), run.Room, &protocol.RunCancel{Lanes: d.lanes(run), Reason: "asked"}).RunID = run.ID
+	lanes := d.lanes(run)
+	d.closeInquiries(append(lanes, run.ID)...)
+	d.answer(d.sender(), run.Room, &protocol.RunCancel{Lanes: lanes, Reason: "asked"}).RunID = run.ID
 	return nil
 }
 
 // cancelRuns writes a run.cancel for each run that goes in a room, of one agent or (agent "") of all, while they are still there.
 func (d *deciding) cancelRuns(room, agent, reason string) {
 	for _, run := range d.topRuns(room, agent) {
-		d.emit(protocol.System, room, &protocol.RunCancel{Lanes: d.lanes(run), Reason: reason}).RunID = run.ID
+		lanes := d.lanes(run)
+		d.closeInquiries(append(lanes, run.ID)...)
+		d.emit(protocol.System, room, &protocol.RunCancel{Lanes: lanes, Reason: reason}).RunID = run.ID
 	}
 }
 

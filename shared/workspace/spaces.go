@@ -15,6 +15,8 @@ const (
 	// maxRoomRuns is how many runs may go in a room at once, lanes too, since a lane may outlive the run it stands under: as many as one
 	// commit can cancel with the room.
 	maxRoomRuns = 300
+	// maxInquiries is how many approvals and questions may wait in a room, or of a harness outside of rooms: each is closed with its run.
+	maxInquiries = 100
 	// maxBareRuns is how many runs of a harness may go outside of rooms.
 	maxBareRuns = 1000
 )

@@ -36,7 +36,12 @@ type State struct {
 	// Asks are the copies and new agents that were asked for and are not there yet, oldest first.
 	Asks []Ask `json:"asks,omitzero"`
 
-	// LastBare is the seq of the newest event of no room, 0 for none.
+	// Inquiries are what runs ask of people, by apr_ or qst_ id: those that wait, and of each kind the newest RememberedInquiries that do not,
+	// which Answered lists by prefix, oldest first.
+	Inquiries map[string]*Inquiry `json:"inquiries,omitzero"`
+	Answered  map[string][]string `json:"answered,omitzero"`
+
+	// LastBare is the seq of the newest event of no room, or that goes to some who are not in its room; 0 for none.
 	LastBare int64 `json:"last_bare,omitzero"`
 
 	Exchange protocol.ExchangeSettingsSet `json:"exchange"`
@@ -184,6 +189,9 @@ type Run struct {
 	Step string `json:"step,omitzero"`
 	// Status is running, paused, completed, failed or cancelled.
 	Status string `json:"status"`
+	// Waiting are the ids of its inquiries that wait, oldest first, and Rules those made by answers that hold until it ends.
+	Waiting []string        `json:"waiting,omitzero"`
+	Rules   []protocol.Rule `json:"rules,omitzero"`
 	// ByChips says that run.cancel ended it, not its harness.
 	ByChips bool `json:"by_chips,omitzero"`
 	// Unpriced is the seq of its newest usage report that nobody could price, 0 for none.
