@@ -13,9 +13,9 @@ import (
 // The types that each kind of sender may write; every other is Chips' own or the other's.
 var (
 	personWrites = strings.Fields(`space.opened space.renamed space.archived space.unarchived space.deleted member.added member.removed
-		agent.moved message.post message.edited message.deleted reaction.set pin.set exchange.set run.steer run.cancel`)
+		agent.moved message.post message.edited message.deleted reaction.set pin.set exchange.set run.steer run.cancel approval.resolved question.answered`)
 	harnessWrites = strings.Fields(`space.opened space.renamed space.closed message.post message.edited message.deleted reaction.set message.heard run.started run.paused run.resumed run.completed
-		run.failed run.cancelled step.started step.log usage.reported`)
+		run.failed run.cancelled step.started step.log usage.reported approval.requested approval.resolved question.asked`)
 )
 
 // Whoever writes whatever is answered the same on a socket as over HTTP: acked by both, or refused by both with one code and in the
@@ -29,6 +29,9 @@ func TestWhoMayWriteWhat(t *testing.T) {
 	vera, wes := c.person("Vera", "member"), c.person("Wes", "member")
 	run := c.run()
 	c.ledger.write("run.started", J{"space_id": c.room, "run_id": run})
+	asking := c.run()
+	c.ledger.write("run.started", J{"space_id": c.room, "run_id": asking})
+	mail := J{"kind": "email.send", "summary": "Mail", "external": true}
 	said := messageID(t, read(t, c.owner.log(c.owner.write("message.post", J{"space_id": c.room, "text": "words"})-1, "")[0]))
 	inRoom := len(c.priya.log(0, c.room))
 	landed := 0
@@ -54,6 +57,12 @@ func TestWhoMayWriteWhat(t *testing.T) {
 				switch typ {
 				case "run.started":
 					fields["run_id"] = c.run()
+				case "approval.requested", "question.asked":
+					fields["run_id"], fields["action"] = asking, mail
+					fields["approval_id"], fields["question_id"] = c.newID(protocol.PrefixApproval), c.newID(protocol.PrefixQuestion)
+				case "approval.resolved", "question.answered":
+					fields["run_id"], fields["decision"], fields["answer"] = asking, "approved", "Blue"
+					fields["approval_id"], fields["question_id"] = c.wants(c.ledger, asking, mail), c.asks(c.ledger, asking)
 				case "space.opened", "agent.moved":
 					delete(fields, "space_id")
 				case "space.archived", "space.unarchived", "space.deleted", "space.closed":

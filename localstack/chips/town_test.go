@@ -150,6 +150,32 @@ func (c *town) run() string {
 	return protocol.NewID(protocol.PrefixRun, time.Now(), [10]byte{byte(c.runs)})
 }
 
+// newID is a new id of an approval or a question.
+func (c *town) newID(prefix string) string {
+	c.runs++
+	return protocol.NewID(prefix, time.Now(), [10]byte{byte(c.runs >> 8), byte(c.runs)})
+}
+
+// wants has a harness's run ask for an approval, and answers its id.
+func (c *town) wants(by *party, run string, action J) string {
+	c.t.Helper()
+	id := c.newID(protocol.PrefixApproval)
+	a := J{"summary": "It acts"}
+	for name, v := range action {
+		a[name] = v
+	}
+	by.write("approval.requested", J{"run_id": run, "approval_id": id, "action": a})
+	return id
+}
+
+// asks has a harness's run ask people a question, and answers its id.
+func (c *town) asks(by *party, run string) string {
+	c.t.Helper()
+	id := c.newID(protocol.PrefixQuestion)
+	by.write("question.asked", J{"run_id": run, "question_id": id, "text": "Blue or green?"})
+	return id
+}
+
 // fence writes an event that everybody is sent and answers its seq: what was to come before it has come by then.
 func (c *town) fence() int64 {
 	c.t.Helper()
