@@ -64,6 +64,9 @@ type message struct {
 	DelaySeconds int
 }
 
+// emulator is kumo, one for all tests: those of a process share what they hold, and to start one while another puts objects is a data race of kumo's.
+var emulator = sync.OnceValue(kumo.NewServer)
+
 // newCloud builds the mains and starts the emulator.
 func newCloud(t *testing.T) *cloud {
 	t.Helper()
@@ -72,10 +75,8 @@ func newCloud(t *testing.T) *cloud {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	emulator := kumo.NewServer()
-	t.Cleanup(emulator.Close)
-	c.url = emulator.URL
-	target, err := url.Parse(emulator.URL)
+	c.url = emulator().URL
+	target, err := url.Parse(c.url)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ var wildcards = map[string]string{
 	"${WebSocketApi}/${StageName}/POST/@connections/*":   "the same",
 	"${WebSocketApi}/${StageName}/DELETE/@connections/*": "the same",
 	"${Files.Arn}/files/*":                               "bytes are named by their sha256",
+	":transcription-job/chips-*":                         "a job is named by the recording",
 	"${Files.Arn}/uploads/*":                             "what is put to a signed URL is named by its upload",
 	":schedule/${ScheduleGroup}/*":                       "a schedule is named after what is due; the group is this stack's",
 }

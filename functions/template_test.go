@@ -25,7 +25,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/sivchari/kumo"
 	"gopkg.in/yaml.v3"
 
 	"github.com/chipschat/chips-aws/shared/settings"
@@ -262,9 +261,7 @@ func list(v any) []any {
 // The table that is deployed is the one the adapter makes where it makes one itself.
 func TestTableIsTheAdapters(t *testing.T) {
 	asked := map[string]map[string]any{} // by action
-	emulator := kumo.NewServer()         // all of a process share their tables
-	defer emulator.Close()
-	target, err := url.Parse(emulator.URL)
+	target, err := url.Parse(emulator().URL)
 	if err != nil {
 		t.Fatal(err)
 	}

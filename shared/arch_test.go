@@ -55,6 +55,7 @@ var table = map[string]row{
 	"shared/scheduler":         {"deadline", "context aws"},
 	"shared/relay":             {"session", "context aws"},
 	"shared/s3blob":            {"protocol attachment", "context aws net"},
+	"shared/transcribe":        {"protocol attachment", "context aws net"},
 	"shared/emf":               {"engine session", "context"},
 	"shared/dynamo":            {"protocol engine", "context aws lambda"},
 	"shared/dynamo/dynamotest": {"dynamo apigw", "context aws os"},

@@ -21,6 +21,7 @@ import (
 	"github.com/chipschat/chips-aws/shared/s3blob"
 	"github.com/chipschat/chips-aws/shared/session"
 	"github.com/chipschat/chips-aws/shared/settings"
+	"github.com/chipschat/chips-aws/shared/transcribe"
 )
 
 func main() {
@@ -53,17 +54,13 @@ func run(ctx context.Context) error {
 	table, log := meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE"))), slog.Default()
 	eng := engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits, Prices: set.Prices})
 	credentials := auth.New(auth.Config{
-		Rows:           table,
-		AdminToken:     admin,
-		PersonKeys:     set.PersonKeys,
-		AcceptURLToken: set.AcceptURLToken,
-		TicketTTL:      set.TicketTTL,
-		Now:            time.Now,
-		Log:            log,
+		Rows: table, AdminToken: admin, PersonKeys: set.PersonKeys, AcceptURLToken: set.AcceptURLToken, TicketTTL: set.TicketTTL, Now: time.Now, Log: log,
 	})
-	blobs, url := s3blob.New(cfg, os.Getenv("CHIPS_BUCKET")), apigw.PublicURL(cfg, os.Getenv("CHIPS_URL_PARAMETER"), time.Now)
+	bucket := os.Getenv("CHIPS_BUCKET")
+	blobs, url := s3blob.New(cfg, bucket), apigw.PublicURL(cfg, os.Getenv("CHIPS_URL_PARAMETER"), time.Now)
 	files := attachment.New(attachment.Config{
 		Rows: table, Log: eng, Blobs: blobs, Direct: blobs, Credentials: credentials, URL: url, URLFor: set.AttachmentURL, Now: time.Now, Logger: log,
+		Listener: transcribe.If(os.Getenv("CHIPS_TRANSCRIBE") == "1", cfg, bucket, time.Now),
 	})
 	lambda.Start(meter.Each(lambda.NewHandler(edge.HTTP(apigw.HTTP(httpapi.New(httpapi.Config{
 		Engine:   files.Engine(eng),

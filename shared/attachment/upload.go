@@ -151,7 +151,8 @@ const hearFor = 20 * time.Second
 
 // hear asks the listener, if there is one, about a recording. Without an answer the fields are left out.
 func (s *Service) hear(ctx context.Context, u *upload) {
-	if s.c.Listener == nil || !strings.HasPrefix(u.File.MimeType, "audio/") && !strings.HasPrefix(u.File.MimeType, "video/") {
+	kind, _, _ := strings.Cut(u.File.MimeType, "/")
+	if s.c.Listener == nil || kind != "audio" && kind != "video" && u.File.MimeType != "application/ogg" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, hearFor)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,12 +22,13 @@ import (
 	"github.com/chipschat/chips-aws/shared/s3blob"
 )
 
+// emulator is kumo, one for all tests: to start one while another puts objects is a data race of kumo's.
+var emulator = sync.OnceValue(kumo.NewServer)
+
 // onKumo is a bucket on kumo, an emulator that runs in the test's process, spoken to over HTTP.
 func onKumo(t *testing.T) *s3blob.Blobs {
 	t.Helper()
-	server := kumo.NewServer()
-	t.Cleanup(server.Close)
-	env := map[string]string{"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_ENDPOINT_URL": server.URL}
+	env := map[string]string{"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_ENDPOINT_URL": emulator().URL}
 	cfg, err := apigw.Config(func(name string) string { return env[name] })
 	if err != nil {
 		t.Fatal(err)
