@@ -23,6 +23,9 @@ type result struct {
 // nothing is an answer without a body.
 type nothing struct{}
 
+// accepted is the answer to what goes on elsewhere: 202.
+type accepted struct{ value any }
+
 // respond writes a result and answers its status.
 func (a *api) respond(w http.ResponseWriter, r *http.Request, res result) int {
 	if _, empty := res.value.(nothing); empty {
@@ -33,6 +36,9 @@ func (a *api) respond(w http.ResponseWriter, r *http.Request, res result) int {
 		return file.write(w, r)
 	}
 	status, value := http.StatusOK, res.value
+	if asked, ok := value.(accepted); ok {
+		status, value = http.StatusAccepted, asked.value
+	}
 	if res.err != nil {
 		status, value = protocol.HTTPStatus(res.err.Code), any(res.err)
 	}

@@ -26,10 +26,13 @@ type Engine interface {
 	session.RoomLog
 }
 
-// Sessions closes the open sockets of what was taken back.
+// Sessions are the open sockets: of what was taken back, and of harnesses that are told something.
 type Sessions interface {
 	CloseCredential(ctx context.Context, workspace, credential string) error
 	CloseHolder(ctx context.Context, workspace, id string) error
+	// Listens says whether a socket of a harness accepts a word, and Tell sends those that do a frame, now or never.
+	Listens(ctx context.Context, workspace, harness, accepts string) (bool, error)
+	Tell(ctx context.Context, workspace, harness, accepts string, frame []byte) (took int, err error)
 }
 
 // Config is what the handler is made of; all but Origins has to be given.

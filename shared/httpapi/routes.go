@@ -69,6 +69,7 @@ func (a *api) table() []route {
 		{"POST", "/v1/harnesses/{hrn}/agents", harness, a.registerAgent},
 		{"GET", "/v1/harnesses/{hrn}/agents", harness, a.listAgents},
 		{"POST", "/v1/harnesses/{hrn}/spaces", people, a.askSpace},
+		{"POST", "/v1/harnesses/{hrn}/restart", people, a.restartHarness},
 		{"PATCH", "/v1/agents/{agt}", people, a.updateAgent},
 		{"POST", "/v1/agents/{agt}/move", people, a.moveAgent},
 		{"POST", "/v1/agents/{agt}/attach", harness, a.attachAgent},

@@ -122,6 +122,14 @@ var allRoutes = []tried{
 			t.Errorf("harness: %v", j)
 		}
 	}},
+	{"POST", "/v1/harnesses/{hrn}/restart", arjun, func(w *world) string {
+		w.scout.must("PUT", "/v1/harnesses/"+w.scout.id+"/capabilities", J{"capabilities": []string{"agents", "restarts"}})
+		return "/v1/harnesses/" + w.scout.id + "/restart"
+	}, nil, func(t *testing.T, w *world, j J) {
+		if str(j, "status") != "restarting" || len(w.sessions.told) != 1 {
+			t.Errorf("restart: %v, told %v", j, w.sessions.told)
+		}
+	}},
 	{"POST", "/v1/harnesses/{hrn}/agents", scout, func(w *world) string { return "/v1/harnesses/" + w.scout.id + "/agents" }, body(J{"key": "k2", "name": "Scout"}), func(t *testing.T, _ *world, j J) {
 		room, there := j["room"]
 		if str(j, "name") != "Scout 2" || str(j, "handle") != "@Scout2" || str(j, "key") != "k2" || j["lead"] != false || str(j, "state") != "active" || !there || room != nil {

@@ -128,6 +128,7 @@ func (c client) refused(status int, code, method, target string, body any) res {
 type closings struct {
 	mu   sync.Mutex
 	list []string
+	told []string
 	fail error
 }
 
@@ -135,6 +136,15 @@ func (c *closings) CloseCredential(_ context.Context, _, credential string) erro
 	return c.note(credential)
 }
 func (c *closings) CloseHolder(_ context.Context, _, id string) error { return c.note(id) }
+
+func (c *closings) Listens(context.Context, string, string, string) (bool, error) { return true, nil }
+
+func (c *closings) Tell(_ context.Context, _, _, _ string, frame []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.told = append(c.told, string(frame))
+	return 1, nil
+}
 
 func (c *closings) note(id string) error {
 	c.mu.Lock()

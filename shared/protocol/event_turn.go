@@ -41,6 +41,16 @@ func Said(d Data) *MessagePost {
 	return nil
 }
 
+// FrameRestart is the name of the frame that asks a harness to restart, and of what its hello accepts for it.
+const FrameRestart = "restart"
+
+// Restart asks a harness to restart, now or never; it carries no command.
+type Restart struct {
+	Frame   string `json:"frame"`
+	AskedBy string `json:"asked_by"`
+	AskedAt Time   `json:"asked_at"`
+}
+
 // FrameReceipt is the name of a receipt.
 const FrameReceipt = "receipt"
 

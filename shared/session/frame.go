@@ -109,9 +109,11 @@ func (s *Sessions) hello(ctx context.Context, conn Connection, c workspace.Calle
 	s.knowHello(conn.ID)
 	now := s.c.Now()
 	var e protocol.Event
-	known := false
+	known, waited := false, false
 	err = s.c.Engine.Read(ctx, c.Workspace, func(st *workspace.State) error {
-		known = st.Person(c.ID) != nil || st.Harness(c.ID) != nil
+		h := st.Harness(c.ID)
+		known = st.Person(c.ID) != nil || h != nil
+		waited = h != nil && h.Status == workspace.StatusRestarting
 		e = delivery.Hello(st, recipientOf(c), s.c.Server, protocol.NewID(protocol.PrefixEvent, now, entropy()), now)
 		return nil
 	})
@@ -120,6 +122,15 @@ func (s *Sessions) hello(ctx context.Context, conn Connection, c workspace.Calle
 	}
 	if !known {
 		return Reply{Close: closePolicy, Reason: "you are not in this workspace"}, nil
+	}
+	if waited { // a socket that opens is the harness's next word (RST-7)
+		_, err := s.c.Engine.Do(ctx, c.Workspace, workspace.Command{
+			By:    workspace.Caller{Workspace: c.Workspace, Kind: protocol.KindSystem, ID: protocol.SystemID},
+			Draft: workspace.Draft(&workspace.BackDraft{HarnessID: c.ID}), Operation: true,
+		})
+		if err != nil {
+			return Reply{}, err
+		}
 	}
 	frame, err := EventFrame(e)
 	return Reply{Frame: frame}, err

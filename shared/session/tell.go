@@ -8,6 +8,16 @@ import (
 	"sync/atomic"
 )
 
+// Listens says whether a socket of a harness has said hello and accepts a word.
+func (s *Sessions) Listens(ctx context.Context, ws, harness, accepts string) (bool, error) {
+	list, err := s.List(ctx, ws, nil)
+	return slices.ContainsFunc(list, func(c Connection) bool { return c.listens(harness, accepts) }), err
+}
+
+func (c *Connection) listens(harness, accepts string) bool {
+	return c.Holder == harness && !c.Closing && c.Hello && slices.Contains(c.Accepts, accepts)
+}
+
 // Tell sends a frame now or never to those of a harness's sockets whose hello accepts a word, and says how many took it. It is no event:
 // who is not there never hears of it.
 func (s *Sessions) Tell(ctx context.Context, ws, harness, accepts string, frame []byte) (took int, err error) {
@@ -18,7 +28,7 @@ func (s *Sessions) Tell(ctx context.Context, ws, harness, accepts string, frame 
 	var wg sync.WaitGroup
 	var n atomic.Int64
 	for _, c := range list {
-		if c.Holder != harness || c.Closing || !c.Hello || !slices.Contains(c.Accepts, accepts) {
+		if !c.listens(harness, accepts) {
 			continue
 		}
 		wg.Go(func() {

@@ -50,6 +50,7 @@ type due struct {
 var dues = map[string]due{
 	dueFork:     missedAsks(true, dueFork),
 	dueNewAgent: missedAsks(false, dueNewAgent),
+	dueRestart:  {restartPending, (*deciding).restartOver},
 	dueHeld:     {heldPending, (*deciding).heldDue},
 	dueLead:     {leadIdle, (*deciding).handToLead},
 }
@@ -57,6 +58,8 @@ var dues = map[string]due{
 // MaySetDeadline says whether an event can set or move a deadline, by the event alone: it is asked of every event, with no state folded.
 func MaySetDeadline(e protocol.Event) bool {
 	switch d := e.Data.(type) {
+	case *protocol.HarnessStatusSet:
+		return d.Status == StatusRestarting
 	case *protocol.AgentFork, *protocol.AgentAsked, *protocol.AgentAttached:
 		return true
 	case *protocol.MessagePost:

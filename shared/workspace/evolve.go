@@ -50,7 +50,7 @@ func Evolve(s *State, e protocol.Event) {
 		s.evolveHarnessRemoved(d.HarnessID)
 	case *protocol.HarnessStatusSet:
 		if h := s.Harnesses[d.HarnessID]; h != nil {
-			h.Status, h.StatusWords = d.Status, d.Message
+			h.evolveStatus(e, d)
 		}
 	case *protocol.HarnessPolicySet:
 		if h := s.Harnesses[d.HarnessID]; h != nil {

@@ -134,6 +134,12 @@ func (d *deciding) harnessRemoved() *protocol.Error {
 
 // harnessStatusSet takes a harness's word on how it is.
 func (d *deciding) harnessStatusSet() *protocol.Error {
+	switch draft := d.c.Draft.Data.(type) {
+	case *RestartDraft:
+		return d.restart(draft)
+	case *BackDraft:
+		return d.back(draft)
+	}
 	draft, ok := d.c.Draft.Data.(*protocol.HarnessStatusSet)
 	if !ok || d.c.By.Kind != protocol.KindHarness || draft.HarnessID != d.c.By.ID {
 		return forbidden("only the harness itself says how it is")

@@ -193,9 +193,11 @@ func (d *deciding) exchangeSet() *protocol.Error {
 func (d *deciding) handOn() {
 	var rooms []*Room
 	for _, e := range d.out {
-		set, pauses := e.Data.(*protocol.ExchangeSet)
 		room := d.s.Rooms[e.SpaceID]
-		if e.Actor.Kind == protocol.KindPerson && room != nil && len(room.Talk.Held) > 0 && !slices.Contains(rooms, room) && !(pauses && set.State == PausedState) {
+		if set, ok := e.Data.(*protocol.ExchangeSet); ok && set.State == PausedState || e.Actor.Kind != protocol.KindPerson {
+			continue
+		}
+		if room != nil && len(room.Talk.Held) > 0 && !slices.Contains(rooms, room) {
 			rooms = append(rooms, room)
 		}
 	}

@@ -66,13 +66,18 @@ type Person struct {
 
 // Harness is a program that runs agents.
 type Harness struct {
-	ID           string           `json:"id"`
-	Name         string           `json:"name"`
-	OwnerID      string           `json:"owner_id"`
-	Capabilities []string         `json:"capabilities,omitzero"`
-	Status       string           `json:"status,omitzero"`
-	StatusWords  string           `json:"status_words,omitzero"`
-	Policy       *protocol.Policy `json:"policy,omitzero"`
+	ID           string   `json:"id"`
+	Name         string   `json:"name"`
+	OwnerID      string   `json:"owner_id"`
+	Capabilities []string `json:"capabilities,omitzero"`
+	Status       string   `json:"status,omitzero"`
+	StatusWords  string   `json:"status_words,omitzero"`
+	// StatusSeq and StatusAt are of the event that set its status; Before and BeforeWords are what it was while a restart is waited for.
+	StatusSeq   int64            `json:"status_seq,omitzero"`
+	StatusAt    protocol.Time    `json:"status_at,omitzero"`
+	Before      string           `json:"before,omitzero"`
+	BeforeWords string           `json:"before_words,omitzero"`
+	Policy      *protocol.Policy `json:"policy,omitzero"`
 	// LimitUSD is its ceiling, nil for none, and Spent what its runs cost since that was set.
 	LimitUSD *float64 `json:"limit_usd,omitzero"`
 	Spent    Nanos    `json:"spent,omitzero"`
