@@ -13,9 +13,10 @@ import (
 )
 
 // A policy with every field a rule has, and a budget, are kept to the letter: said by GET, in hello and in the log, after a restart too.
-// A client's made_by and made_at are not: Chips alone says that an answer made a rule. What policy does to approvals comes later.
+// A client's made_by and made_at are not: Chips alone says that an answer made a rule. What the words of a policy do is another test's
+// (TestJudge of package workspace, TestPolicyDecides).
 //
-// covers: HEV-21, HEV-22, HEV-23, HEV-24, HEV-25, HEV-26, HEV-27, HEV-28, HEV-29, HEV-30, HEV-31, HEV-32, HEV-33, HEV-34
+// covers: HEV-21, HEV-34
 func TestPolicyAndBudget(t *testing.T) {
 	t.Parallel()
 	c := newTown(t)
@@ -101,6 +102,63 @@ func TestPolicyAndBudget(t *testing.T) {
 	c.owner.must(http.MethodPut, harness+"/budget", J{"limit_usd": nil})
 	if hello := read(t, c.scouts.connect("").hello); hello["budget"] != nil {
 		t.Errorf("without a limit hello has budget %v", hello["budget"])
+	}
+}
+
+// What a policy does to what a run asks, over the wire: rules in order, presets, flags, commands, the cap; and why is said with the ask.
+//
+// covers: HEV-21, HEV-22, HEV-23, HEV-24, HEV-25, HEV-26, HEV-27, HEV-28, HEV-30, HEV-31
+func TestPolicyDecides(t *testing.T) {
+	t.Parallel()
+	c := newTown(t)
+	run := c.run()
+	c.scouts.write("run.started", J{"space_id": c.room, "run_id": run})
+	rule := func(match, decision string, when J) J {
+		r := J{"match": match, "decision": decision, "reason": "As " + match + " says."}
+		if when != nil {
+			r["when"] = when
+		}
+		return r
+	}
+	off := rule("*", "deny", nil)
+	off["off"] = true
+	rules := []any{
+		off, rule("email.send", "ask", J{"external": true}), rule("payment.*", "deny", J{"money_usd_over": 500}), rule("docs.*", "deny", J{"risk": []any{"legal"}}),
+		rule("shell.run", "allow", J{"starts_with": []any{"git"}}), rule("drive.read", "allow", nil), rule("drive.*", "deny", nil),
+	}
+	for _, x := range []struct {
+		level, most    int
+		action         J
+		want, by, says string
+	}{
+		{3, 3, J{"kind": "email.send", "external": true}, "ask", "email.send", "As email.send says."},
+		{3, 3, J{"kind": "email.send"}, "allow", "", ""},
+		{1, 3, J{"kind": "email.send"}, "ask", "", ""},
+		{0, 3, J{"kind": "email.send"}, "deny", "", ""},
+		{2, 3, J{"kind": "email.draft", "irreversible": true}, "ask", "", ""},
+		{2, 3, J{"kind": "payment.send", "money_usd": 500.01}, "deny", "payment.*", "As payment.* says."},
+		{3, 3, J{"kind": "payment.send", "money_usd": 500}, "allow", "", ""},
+		{3, 3, J{"kind": "docs.sign", "risk": []any{"privacy", "legal"}}, "deny", "docs.*", "As docs.* says."},
+		{1, 3, J{"kind": "shell.run", "command": "git add . && git status"}, "allow", "shell.run", "As shell.run says."},
+		{1, 3, J{"kind": "shell.run", "command": "git log; rm -rf /"}, "ask", "", ""},
+		{0, 3, J{"kind": "drive.read"}, "allow", "drive.read", "As drive.read says."},
+		{3, 3, J{"kind": "drive.write"}, "deny", "drive.*", "As drive.* says."},
+		{3, 1, J{"kind": "drive.read"}, "ask", "", ""},
+		{3, 0, J{"kind": "drive.read"}, "deny", "", ""},
+	} {
+		c.owner.must(http.MethodPut, "/v1/harnesses/"+c.scouts.id+"/policy", J{"autonomy": x.level, "rules": rules})
+		c.owner.must(http.MethodPut, "/v1/workspaces/"+c.workspace.WorkspaceID+"/policy", J{"max_autonomy": x.most})
+		since := c.priya.head()
+		c.wants(c.scouts, run, x.action)
+		logged := c.priya.log(since, c.room)
+		asked := read(t, logged[0])
+		if str(asked, "verdict", "decision") != x.want || str(asked, "verdict", "match") != x.by || str(asked, "reason") != x.says {
+			t.Errorf("at %d of %d %v is %v, as %v", x.level, x.most, x.action, asked["verdict"], asked["reason"])
+		}
+		decided := map[string]string{"allow": "approved", "deny": "denied"}[x.want]
+		if (decided == "") != (len(logged) == 1) || decided != "" && (str(read(t, logged[1]), "decision") != decided || str(read(t, logged[1]), "actor", "kind") != "system") {
+			t.Errorf("at %d of %d %v: %s", x.level, x.most, x.action, logged[1:])
+		}
 	}
 }
 

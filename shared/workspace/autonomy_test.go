@@ -170,7 +170,7 @@ func TestGlobs(t *testing.T) {
 func FuzzGlobs(f *testing.F) {
 	f.Add("a*b?", "aXbY")
 	f.Fuzz(func(t *testing.T, glob, name string) {
-		globs(glob, name)
+
 		if !strings.ContainsAny(glob, "*?") && globs(glob, name) != (glob == name) {
 			t.Errorf("%q of %q", glob, name)
 		}
