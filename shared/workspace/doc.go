@@ -7,7 +7,7 @@
 //
 // Faults are found in one order (contract U-120): type, who may write it, fields, run, room, actor, then the one-room and archive
 // rules. Each system has a file: spaces.go, members.go, agents.go, runs.go, messages.go, marks.go and addressing.go, files.go, context.go, people.go,
-// harnesses.go, spend.go and ceiling.go.
+// harnesses.go, spend.go and ceiling.go, autonomy.go (what policy decides), approvals.go and questions.go (what runs ask of people).
 //
 // Where an agent may be is one rule, mayPlace in agents.go, and every way of putting one in a room asks it; testdata/places.txt has what
 // comes of every way into a room and out of it, by whoever asks and in whatever state both are.
