@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/chipschat/chips-aws/shared/protocol"
 	"github.com/chipschat/chips-aws/shared/workspace"
@@ -35,8 +36,32 @@ func members(s *workspace.State, room *workspace.Room) []protocol.RoomMember {
 		m.Lead = room.Lead == id
 		list = append(list, m)
 	}
-	slices.SortFunc(list, byName)
+	sortByName(list)
 	return list
+}
+
+// sortByName orders people before others, each by name; names are folded once, which takes longer than all else of it.
+func sortByName(list []protocol.RoomMember) {
+	keyed := make([]keyedMember, len(list))
+	for i, m := range list {
+		keyed[i] = keyedMember{workspace.NameKey(m.Name), m}
+	}
+	slices.SortFunc(keyed, func(a, b keyedMember) int {
+		if a.m.Kind == protocol.KindPerson && b.m.Kind == protocol.KindPerson || a.m.Kind != protocol.KindPerson && b.m.Kind != protocol.KindPerson {
+			if c := strings.Compare(a.key, b.key); c != 0 {
+				return c
+			}
+		}
+		return byName(a.m, b.m)
+	})
+	for i := range keyed {
+		list[i] = keyed[i].m
+	}
+}
+
+type keyedMember struct {
+	key string
+	m   protocol.RoomMember
 }
 
 // byName orders people before others, each by name.

@@ -135,6 +135,9 @@ func sameName(a, b string) bool { return a == b || nameKey(a) == nameKey(b) }
 // fold is s in NFC and without case: characters that differ only in case become the same one.
 func fold(s string) string { return norm.NFC.String(strings.Map(foldRune, norm.NFC.String(s))) }
 
+// NameKey is what names are ordered by.
+func NameKey(name string) string { return fold(name) }
+
 // CompareNames orders names without case, and those that are equal then by their bytes.
 func CompareNames(a, b string) int {
 	if c := strings.Compare(fold(a), fold(b)); c != 0 {
