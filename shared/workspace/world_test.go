@@ -66,7 +66,7 @@ func (w *world) do(by Caller, c command) ([]protocol.Event, *protocol.Error) {
 	w.t.Helper()
 	w.n++
 	w.now = w.now.Add(time.Second)
-	cmd := Command{By: by, Draft: c.draft, Operation: c.operation, Now: w.now, Waits: DefaultWaits(), Cited: w.cited(c.draft), Uploads: w.uploads}
+	cmd := Command{By: by, Draft: c.draft, Operation: c.operation, Now: w.now, Waits: DefaultWaits(), Cited: w.cited(c.draft), Uploads: w.uploads, Prices: testPrices}
 	binary.BigEndian.PutUint32(cmd.Seed[:], w.n)
 	decision, err := Decide(w.s, cmd)
 	for err == nil && len(decision.Missing) > 0 {
