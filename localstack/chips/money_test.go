@@ -20,8 +20,8 @@ func (c *town) starts(p *party) string {
 	return run
 }
 
-// asks has Ledger ask Scout something, which is no act of a person, and answers Scout's turn.
-func (c *town) asks(text string) J {
+// asksScout has Ledger ask Scout something, which is no act of a person, and answers Scout's turn.
+func (c *town) asksScout(text string) J {
 	c.t.Helper()
 	return c.ask(c.ledger, text, J{"to": []string{c.s1}})
 }
@@ -64,7 +64,7 @@ func TestWhatAJobHasSpent(t *testing.T) {
 		}
 	}
 	const limit = " of the $3.00 this space allows a job; at $3.00 Chips holds the agents until a person acts."
-	told("at first", c.asks("one?"), job(0, since, 0), "This job has spent $0.00"+limit)
+	told("at first", c.asksScout("one?"), job(0, since, 0), "This job has spent $0.00"+limit)
 	run, other := c.starts(c.scouts), c.starts(c.ledger)
 	c.scouts.write("usage.reported", J{"run_id": run, "cost_usd": 0.4, "input_tokens": 12})
 	seq := c.ledger.write("usage.reported", J{"run_id": other, "model": "house-model", "input_tokens": 5000, "output_tokens": 1000})
@@ -72,21 +72,21 @@ func TestWhatAJobHasSpent(t *testing.T) {
 	if logged["cost_usd"] != 0.02 || logged["priced"] != true || logged["model"] != "house-model" || str(logged, "actor", "id") != c.l1 {
 		t.Errorf("priced, it is logged as %v", logged)
 	}
-	told("of two harnesses", c.asks("two?"), job(0.42, since, 0), "This job has spent $0.42"+limit)
+	told("of two harnesses", c.asksScout("two?"), job(0.42, since, 0), "This job has spent $0.42"+limit)
 	c.ledger.write("usage.reported", J{"run_id": other, "model": "unheard-of", "input_tokens": 5000})
-	told("uncounted", c.asks("three?"), job(0.42, since, 1), "This job has spent $0.42"+limit+" 1 run reported no cost and is not counted.")
+	told("uncounted", c.asksScout("three?"), job(0.42, since, 1), "This job has spent $0.42"+limit+" 1 run reported no cost and is not counted.")
 	c.scouts.write("usage.reported", J{"run_id": run})
 	c.scouts.write("usage.reported", J{"run_id": run, "cost_usd": 1.975})
-	told("below 80%", c.asks("four?"), job(2.395, since, 2), "This job has spent $2.40"+limit+" 2 runs reported no cost and are not counted.")
+	told("below 80%", c.asksScout("four?"), job(2.395, since, 2), "This job has spent $2.40"+limit+" 2 runs reported no cost and are not counted.")
 	c.scouts.write("usage.reported", J{"run_id": run, "cost_usd": 0.005})
 	last := "This job has spent $2.40" + limit +
 		" 2 runs reported no cost and are not counted. Most of it is spent: finish the step you are on, and say what is left."
-	told("from 80%", c.asks("five?"), job(2.4, since, 2), last)
+	told("from 80%", c.asksScout("five?"), job(2.4, since, 2), last)
 	c.restart(syscall.SIGKILL)
-	told("after a kill", c.asks("six?"), job(2.4, since, 2), last)
+	told("after a kill", c.asksScout("six?"), job(2.4, since, 2), last)
 
 	act := c.priya.write("message.post", J{"space_id": c.room, "text": "mine, @Arjun"})
-	told("after a person's act", c.asks("seven?"), job(0, act, 0), "This job has spent $0.00"+limit)
+	told("after a person's act", c.asksScout("seven?"), job(0, act, 0), "This job has spent $0.00"+limit)
 	for name, bad := range map[string]J{
 		"a cost below 0": {"cost_usd": -0.1}, "a cost over the most": {"cost_usd": 1_000_001}, "a cost of words": {"cost_usd": "1"},
 		"half a token": {"input_tokens": 0.5}, "tokens below 0": {"output_tokens": -1},
@@ -252,7 +252,7 @@ func TestOwnBudget(t *testing.T) {
 	if got := read(t, c.scouts.connect("").hello)["budget"]; cmp.Diff(any(J{"limit_usd": 1.0, "spent_usd": 1.2}), got) != "" {
 		t.Errorf("hello says %v", got)
 	}
-	if turn := c.asks("on?"); str(turn, "type") != "message.new" {
+	if turn := c.asksScout("on?"); str(turn, "type") != "message.new" {
 		t.Errorf("Scout is told %v", turn)
 	}
 	end := c.fence()
