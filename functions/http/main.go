@@ -18,7 +18,9 @@ import (
 	"github.com/chipschat/chips-aws/shared/emf"
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/httpapi"
+	"github.com/chipschat/chips-aws/shared/managed"
 	"github.com/chipschat/chips-aws/shared/s3blob"
+	"github.com/chipschat/chips-aws/shared/scheduler"
 	"github.com/chipschat/chips-aws/shared/session"
 	"github.com/chipschat/chips-aws/shared/settings"
 	"github.com/chipschat/chips-aws/shared/transcribe"
@@ -62,15 +64,18 @@ func run(ctx context.Context) error {
 		Rows: table, Log: eng, Blobs: blobs, Direct: blobs, Credentials: credentials, URL: url, URLFor: set.AttachmentURL, Now: time.Now, Logger: log,
 		Listener: transcribe.If(os.Getenv("CHIPS_TRANSCRIBE") == "1", cfg, bucket, time.Now),
 	})
+	sessions := session.New(session.Config{Engine: eng, Rows: table, Push: meter.Push(apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT"))), Now: time.Now, Log: log})
+	changes := managed.New(managed.Config{
+		Rows: table, Log: eng, Sockets: sessions, Alarms: scheduler.NewQueue(cfg, os.Getenv("CHIPS_DEADLINE_QUEUE"), time.Now), Now: time.Now, Logger: log,
+	})
 	lambda.Start(meter.Each(lambda.NewHandler(edge.HTTP(apigw.HTTP(httpapi.New(httpapi.Config{
-		Engine:   files.Engine(eng),
-		Auth:     credentials,
-		Sessions: session.New(session.Config{Engine: eng, Rows: table, Push: meter.Push(apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT"))), Now: time.Now, Log: log}),
+		Engine: files.Engine(eng), Auth: credentials,
+		Sessions: sessions,
 		Files:    files,
-		Log:      log,
-		Now:      time.Now,
-		Version:  settings.Version(),
-		Origins:  set.AllowedOrigins,
+		Managed:  changes,
+		Log:      log, Now: time.Now,
+		Version: settings.Version(),
+		Origins: set.AllowedOrigins,
 	}))))))
 	return nil
 }

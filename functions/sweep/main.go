@@ -18,6 +18,7 @@ import (
 	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/emf"
 	"github.com/chipschat/chips-aws/shared/engine"
+	"github.com/chipschat/chips-aws/shared/managed"
 	"github.com/chipschat/chips-aws/shared/s3blob"
 	"github.com/chipschat/chips-aws/shared/scheduler"
 	"github.com/chipschat/chips-aws/shared/session"
@@ -54,13 +55,10 @@ func run() error {
 	files := attachment.New(attachment.Config{
 		Rows: table, Log: eng, Blobs: s3blob.New(cfg, os.Getenv("CHIPS_BUCKET")), Now: time.Now, Logger: slog.Default(),
 	})
+	changes := managed.New(managed.Config{Rows: table, Log: eng, Now: time.Now, Logger: slog.Default()})
 	keeper := deadline.New(deadline.Config{
-		Log:    eng,
-		Rows:   table,
-		Alarms: scheduler.NewQueue(cfg, os.Getenv("CHIPS_DEADLINE_QUEUE"), time.Now),
-		Now:    time.Now,
-		Logger: slog.Default(),
-		Late:   meter.Lag(emf.DeadlineLag),
+		Log: eng, Rows: table, Alarms: scheduler.NewQueue(cfg, os.Getenv("CHIPS_DEADLINE_QUEUE"), time.Now),
+		Now: time.Now, Logger: slog.Default(), Late: meter.Lag(emf.DeadlineLag),
 	})
 	lambda.Start(meter.Each(lambda.NewHandler(sweep.New(sweep.Config{
 		Rows: table,
@@ -69,6 +67,7 @@ func run() error {
 			deadline.RowPrefix:    emf.Run(meter, emf.Swept, keeper.Sweep),
 			attachment.UploadRows: emf.Run(meter, emf.Swept, files.SweepUpload),
 			attachment.BytesRows:  emf.Run(meter, emf.Swept, files.SweepBytes),
+			managed.Rows:          emf.Run(meter, emf.Swept, changes.Sweep),
 		},
 		Beside: []func(context.Context) error{keepalive.Run},
 		Now:    time.Now,

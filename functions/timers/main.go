@@ -16,6 +16,7 @@ import (
 	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/emf"
 	"github.com/chipschat/chips-aws/shared/engine"
+	"github.com/chipschat/chips-aws/shared/managed"
 	"github.com/chipschat/chips-aws/shared/scheduler"
 	"github.com/chipschat/chips-aws/shared/settings"
 )
@@ -43,14 +44,16 @@ func run() error {
 	eng := engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits, Prices: set.Prices})
 	// Of files it only notes where those are that were held and are posted.
 	files := attachment.New(attachment.Config{Rows: table, Log: eng, Now: time.Now, Logger: log})
+	alarms := scheduler.NewQueue(cfg, os.Getenv("CHIPS_DEADLINE_QUEUE"), time.Now)
+	changes := managed.New(managed.Config{Rows: table, Log: eng, Alarms: alarms, Now: time.Now, Logger: log})
 	keeper := deadline.New(deadline.Config{
 		Log:    files.Engine(eng),
 		Rows:   table,
-		Alarms: scheduler.NewQueue(cfg, os.Getenv("CHIPS_DEADLINE_QUEUE"), time.Now),
+		Alarms: alarms,
 		Now:    time.Now,
 		Logger: log,
 		Late:   meter.Lag(emf.DeadlineLag),
 	})
-	lambda.Start(meter.Each(lambda.NewHandler(apigw.Timers(keeper.Fire, log))))
+	lambda.Start(meter.Each(lambda.NewHandler(apigw.Timers(changes.FireOr(keeper.Fire), log))))
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/fanout"
 	"github.com/chipschat/chips-aws/shared/httpapi"
+	"github.com/chipschat/chips-aws/shared/managed"
 	"github.com/chipschat/chips-aws/shared/protocol"
 	"github.com/chipschat/chips-aws/shared/session"
 	"github.com/chipschat/chips-aws/shared/settings"
@@ -33,6 +34,7 @@ type stack struct {
 	fanout   *fanout.Fanout
 	keeper   *deadline.Keeper
 	files    *attachment.Service
+	managed  *managed.Service
 	timers   *embedded.Timers
 	handler  http.Handler
 	log      *slog.Logger
@@ -73,7 +75,7 @@ func newStack(table *embedded.Table, blobs *embedded.Blobs, url string, set sett
 		URLFor: set.AttachmentURL, Now: time.Now, Logger: log,
 	})
 	workspaces := s.files.Engine(core)
-	s.timers = embedded.NewTimers(func(ctx context.Context, a deadline.Alarm) error { return s.keeper.Fire(ctx, a) }, time.Now, log)
+	s.timers = embedded.NewTimers(func(ctx context.Context, a deadline.Alarm) error { return s.managed.FireOr(s.keeper.Fire)(ctx, a) }, time.Now, log)
 	s.keeper = deadline.New(deadline.Config{Log: workspaces, Rows: table, Alarms: s.timers, Now: time.Now, Logger: log})
 	s.sessions = session.New(session.Config{
 		Engine: workspaces, Rows: table, Push: s.gateway, Replays: s, Credentials: credentials, Files: s.files,
@@ -81,12 +83,13 @@ func newStack(table *embedded.Table, blobs *embedded.Blobs, url string, set sett
 		Server:    protocol.Server{Name: settings.ServerName, Version: settings.Version()},
 		Unordered: mode == "shuffled", PingFrames: front.Faithful, Now: time.Now, Log: log,
 	})
+	s.managed = managed.New(managed.Config{Rows: table, Log: workspaces, Sockets: s.sessions, Alarms: s.timers, Now: time.Now, Logger: log})
 	s.sweeper, s.sweepEvery = s.newSweep(set, front.Faithful)
 	s.fanout = fanout.New(fanout.Config{
 		Log: workspaces, Connections: s.sessions, Rows: table, Push: s.gateway, Deadlines: s.keeper, Files: s.files, Now: time.Now, Logger: log,
 	})
 	api := httpapi.New(httpapi.Config{
-		Engine: workspaces, Auth: credentials, Sessions: s.sessions, Files: s.files, Log: log, Now: time.Now,
+		Engine: workspaces, Auth: credentials, Sessions: s.sessions, Files: s.files, Managed: s.managed, Log: log, Now: time.Now,
 		Version: settings.Version(), Origins: set.AllowedOrigins,
 	})
 	s.handler = s.gateway.Handler(gateway.Handlers{
@@ -147,6 +150,9 @@ func (s *stack) rearm() {
 		if err := s.keeper.Arm(s.life, ws, nil); err != nil && s.life.Err() == nil {
 			s.log.Error("a workspace's deadlines could not be set anew", "workspace_id", ws, "error", err)
 		}
+	}
+	if err := s.managed.Rearm(s.life); err != nil && s.life.Err() == nil {
+		s.log.Error("the alarms of managed changes could not be set anew", "error", err)
 	}
 }
 

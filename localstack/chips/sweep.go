@@ -6,6 +6,7 @@ import (
 
 	"github.com/chipschat/chips-aws/shared/attachment"
 	"github.com/chipschat/chips-aws/shared/deadline"
+	"github.com/chipschat/chips-aws/shared/managed"
 	"github.com/chipschat/chips-aws/shared/session"
 	"github.com/chipschat/chips-aws/shared/settings"
 	"github.com/chipschat/chips-aws/shared/sweep"
@@ -29,6 +30,7 @@ func (s *stack) newSweep(set settings.Settings, pings bool) (*sweep.Sweep, time.
 			deadline.RowPrefix:    s.keeper.Sweep,
 			attachment.UploadRows: s.files.SweepUpload,
 			attachment.BytesRows:  s.files.SweepBytes,
+			managed.Rows:          s.managed.Sweep,
 		},
 		Beside: beside,
 		Now:    time.Now,

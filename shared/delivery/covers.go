@@ -192,6 +192,8 @@ func coversBare(s *workspace.State, e protocol.Event, r Recipient) bool {
 	case *protocol.BudgetWarning:
 		h := s.Harnesses[d.HarnessID]
 		return h != nil && (h.ID == r.ID || h.OwnerID == r.ID)
+	case *protocol.ManagedAnswered:
+		return d.AskedBy == r.ID
 	case *protocol.MessageHeld:
 		return s.HarnessOf(d.AgentID) == r.ID
 	case *protocol.TurnPassed:

@@ -220,6 +220,16 @@ var acts = map[string]act{
 		limit := float64(d.IntN(100))
 		return command(l.owner(), workspace.Draft(&protocol.HarnessBudgetSet{HarnessID: d.early(l.harnesses), LimitUSD: &limit}))
 	}},
+	"managed.answered": {2, func(l *life, d dice) workspace.Command {
+		agent := d.early(l.agents)
+		return command(workspace.Caller{Workspace: l.ws, Kind: protocol.KindSystem, ID: protocol.SystemID}, workspace.Draft(&protocol.ManagedAnswered{
+			ChangeID: "chg_01K4ZQPX00000000000000000B", Kind: "models", AgentID: agent, HarnessID: l.harnessOf[agent], State: protocol.ChangeDone, AskedBy: d.early(l.people),
+		}))
+	}},
+	"room.line": {2, func(l *life, d dice) workspace.Command {
+		draft := &workspace.CompactedDraft{AgentID: d.early(l.agents), From: 180_000, To: 20_000}
+		return command(workspace.Caller{Workspace: l.ws, Kind: protocol.KindSystem, ID: protocol.SystemID}, workspace.Draft(draft))
+	}},
 	"agent.registered": {2, func(l *life, d dice) workspace.Command {
 		h := d.early(l.harnesses)
 		return command(l.harness(h), workspace.Draft(&workspace.AgentDraft{HarnessID: h, Key: d.one("a", "b", "c"), Name: l.name(d, "Agent")}))
@@ -469,7 +479,7 @@ func onRun(weight int, data protocol.Data) act {
 
 // made are the types that come of other acts, and those that are made at delivery and are in no log.
 var made = map[string]string{
-	"workspace.opened": "how each life begins", "agent.released": "member.removed", "room.line": waits,
+	"workspace.opened": "how each life begins", "agent.released": "member.removed",
 	"message.held": "message.post", "message.handed": "exchange.set", "turn.passed": "message.post",
 	"budget.warning":  "usage.reported",
 	"question.closed": "run.completed",

@@ -205,6 +205,8 @@ func of(s *workspace.State, e protocol.Event, c workspace.Caller) audience {
 		a.in = h != nil && (h.ID == c.ID || h.OwnerID == c.ID)
 	case *protocol.MessageHeld:
 		a.in = person == nil && mine(d.AgentID)
+	case *protocol.ManagedAnswered:
+		a.in = d.AskedBy == c.ID
 	case *protocol.TurnPassed:
 		a.in = true
 	default: // of a run with no room

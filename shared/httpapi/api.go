@@ -12,6 +12,7 @@ import (
 	"github.com/chipschat/chips-aws/shared/attachment"
 	"github.com/chipschat/chips-aws/shared/auth"
 	"github.com/chipschat/chips-aws/shared/engine"
+	"github.com/chipschat/chips-aws/shared/managed"
 	"github.com/chipschat/chips-aws/shared/protocol"
 	"github.com/chipschat/chips-aws/shared/session"
 	"github.com/chipschat/chips-aws/shared/workspace"
@@ -42,6 +43,8 @@ type Config struct {
 	Sessions Sessions
 	// Files is who keeps the files; the Engine is to be its own (attachment.Service.Engine).
 	Files *attachment.Service
+	// Managed is who keeps what is managed from Chips.
+	Managed *managed.Service
 	Log   *slog.Logger
 	// Now is the clock.
 	Now func() time.Time

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/chipschat/chips-aws/shared/attachment"
+	"github.com/chipschat/chips-aws/shared/managed"
 	"github.com/chipschat/chips-aws/shared/protocol"
 )
 
@@ -21,8 +23,11 @@ func (c *call) readBody(w http.ResponseWriter) error {
 		return nil
 	}
 	most := int64(maxBody)
-	if c.route.takesFile() {
+	switch {
+	case c.route.takesFile():
 		most = attachment.MaxBytes
+	case c.route.method == http.MethodPut && strings.HasSuffix(c.route.pattern, "/context"):
+		most = managed.MaxBody
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, c.r.Body, most))
 	var long *http.MaxBytesError

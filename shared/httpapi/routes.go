@@ -40,7 +40,7 @@ func (w callers) includes(kind protocol.ActorKind) bool {
 
 // table is every route there is.
 func (a *api) table() []route {
-	return []route{
+	return slices.Concat(a.managedRoutes(), []route{
 		{"GET", "/v1/health", anyone, a.health},
 
 		{"POST", "/v1/workspaces", operator, a.openWorkspace},
@@ -105,7 +105,7 @@ func (a *api) table() []route {
 		{"GET", "/v1/events", members, a.listEvents},
 		{"POST", "/v1/events", members, a.writeEvent},
 		{"POST", "/v1/socket-tickets", members, a.issueTicket},
-	}
+	})
 }
 
 // takesFile says whether the body may be a file.
@@ -160,6 +160,7 @@ func (c *call) checkParams() error {
 		}
 		switch {
 		case slices.ContainsFunc(prefixes, func(p string) bool { return protocol.ValidID(p, id) }):
+		case prefix == jobParam: // no id of Chips
 		case prefix == protocol.PrefixSpace:
 			return notInSpace()
 		default:

@@ -21,7 +21,7 @@ type AgentAsked struct {
 type RoomSays struct {
 	// Kind is fork_missed, new_agent_missed or compacted.
 	Kind string `json:"kind"`
-	// About is the id of what it is about: of the ask that was missed.
+	// About is the id of what it is about: of the ask that was missed, or of the agent that was compacted.
 	About string `json:"about,omitzero"`
 	Text  string `json:"text"`
 }
@@ -30,6 +30,7 @@ type RoomSays struct {
 const (
 	LineForkMissed     = "fork_missed"
 	LineNewAgentMissed = "new_agent_missed"
+	LineCompacted      = "compacted"
 )
 
 // EventType names the event.

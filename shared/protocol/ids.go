@@ -23,6 +23,8 @@ const (
 	PrefixToken      = "tok"
 	PrefixApproval   = "apr"
 	PrefixQuestion   = "qst"
+	PrefixEdit       = "edt"
+	PrefixChange     = "chg"
 )
 
 // SystemID is the id of Chips as an actor.

@@ -6,6 +6,7 @@ var kinds = []kind{
 	kindOf[WorkspaceOpened](), kindOf[WorkspaceRenamed](), kindOf[PolicyCapSet](), kindOf[ExchangeSettingsSet](),
 	kindOf[PersonAdded](), kindOf[PersonUpdated](), kindOf[PersonRemoved](),
 	kindOf[HarnessAdded](), kindOf[HarnessUpdated](), kindOf[HarnessRemoved](), kindOf[HarnessStatusSet](), kindOf[HarnessPolicySet](), kindOf[HarnessBudgetSet](),
+	kindOf[ManagedAnswered](),
 	kindOf[SpaceOpened](), kindOf[SpaceRenamed](), kindOf[SpaceArchived](), kindOf[SpaceUnarchived](), kindOf[SpaceClosed](), kindOf[SpaceDeleted](),
 	kindOf[SpaceLeadSet](), kindOf[MemberAdded](), kindOf[MemberRemoved](), kindOf[MembershipReplaced](),
 	kindOf[AgentRegistered](), kindOf[AgentUpdated](), kindOf[AgentAttached](), kindOf[AgentReleased](), kindOf[AgentMoved](),

@@ -50,6 +50,9 @@ func schemaOf(t *testing.T, typ string) *jsonschema.Schema {
 	if typ == (*ExchangeSet)(nil).EventType() { // not an agent's state
 		s.Properties["state"].Enum = oneOf("paused", "going").Enum
 	}
+	if typ == (*ManagedAnswered)(nil).EventType() {
+		s.Properties["state"].Enum = oneOf(ChangeDone, ChangeRefused, ChangeMissed).Enum
+	}
 	s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", typ
 	s.Properties["v"].Const = jsonschema.Ptr[any](Version)
 	s.Properties["type"].Const = jsonschema.Ptr[any](typ)
@@ -106,7 +109,8 @@ var forms = []form{
 	ids("addressed_to[]", PrefixAgent, PrefixHarness), ids("for[]", PrefixAgent, PrefixHarness), ids("lanes[]", PrefixRun),
 	ids("parent_run_id", PrefixRun), ids("for_message", PrefixMessage), ids("reply_to", PrefixMessage), ids("asked_of", PrefixHarness),
 	ids("to_space_id", PrefixSpace), ids("moved_to", PrefixSpace), ids("spaces[]", PrefixSpace), ids("attachments[].replaces", PrefixAttachment), ids("replaces{}", PrefixAttachment), ids("room", PrefixSpace),
-	ids("by", PrefixPerson), ids("name_by", PrefixPerson), ids("made_by", PrefixPerson),
+	ids("by", PrefixPerson), ids("name_by", PrefixPerson), ids("made_by", PrefixPerson), ids("asked_by", PrefixPerson),
+	ids("change_id", PrefixChange), ids("edit_id", PrefixEdit),
 	words("from.role", string(Owner), string(Admin), string(Member), string(Guest), "lead"),
 	words("state", "active", "archived"), words("scope", "job", "harness"),
 	words("rules[].decision", "allow", "ask", "deny"),

@@ -46,6 +46,8 @@ var rules = map[string]rule{
 	"agent.fork":            {byOperation, (*deciding).forkAsked},
 	"agent.asked":           {byOperation, (*deciding).newAgentAsked},
 	"deadline.fired":        {byOperation, (*deciding).deadlineFired},
+	"managed.answered":      {byOperation, (*deciding).managedAnswered},
+	"room.line":             {byOperation, (*deciding).compacted},
 
 	"space.opened":      {byPerson | byHarness, (*deciding).spaceOpened},
 	"space.renamed":     {byPerson | byHarness, (*deciding).spaceRenamed},
