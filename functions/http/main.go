@@ -69,13 +69,8 @@ func run(ctx context.Context) error {
 		Rows: table, Log: eng, Sockets: sessions, Alarms: scheduler.NewQueue(cfg, os.Getenv("CHIPS_DEADLINE_QUEUE"), time.Now), Now: time.Now, Logger: log,
 	})
 	lambda.Start(meter.Each(lambda.NewHandler(edge.HTTP(apigw.HTTP(httpapi.New(httpapi.Config{
-		Engine: files.Engine(eng), Auth: credentials,
-		Sessions: sessions,
-		Files:    files,
-		Managed:  changes,
-		Log:      log, Now: time.Now,
-		Version: settings.Version(),
-		Origins: set.AllowedOrigins,
+		Engine: files.Engine(eng), Auth: credentials, Sessions: sessions, Files: files, Managed: changes,
+		Log: log, Now: time.Now, Version: settings.Version(), Origins: set.AllowedOrigins,
 	}))))))
 	return nil
 }

@@ -45,7 +45,7 @@ type Config struct {
 	Files *attachment.Service
 	// Managed is who keeps what is managed from Chips.
 	Managed *managed.Service
-	Log   *slog.Logger
+	Log     *slog.Logger
 	// Now is the clock.
 	Now func() time.Time
 	// Version is what GET /v1/health says.
