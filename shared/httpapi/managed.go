@@ -32,7 +32,7 @@ func (a *api) managedRoutes() []route {
 
 func (a *api) putCopy(subject, path string) func(*call) (any, error) {
 	return func(c *call) (any, error) {
-		return nothing{}, a.Managed.Put(c.ctx, c.caller, c.params[subject], path, c.body)
+		return struct{}{}, a.Managed.Put(c.ctx, c.caller, c.params[subject], path, c.body)
 	}
 }
 
@@ -54,7 +54,7 @@ func (a *api) askChange(subject, path, ask string) func(*call) (any, error) {
 }
 
 func (a *api) addRuns(c *call) (any, error) {
-	return nothing{}, a.Managed.AddRuns(c.ctx, c.caller, c.params[protocol.PrefixHarness], c.body)
+	return struct{}{}, a.Managed.AddRuns(c.ctx, c.caller, c.params[protocol.PrefixHarness], c.body)
 }
 
 // getJobs answers a harness's jobs with a page of their runs.

@@ -22,6 +22,7 @@ import (
 	"github.com/chipschat/chips-aws/shared/auth"
 	"github.com/chipschat/chips-aws/shared/embedded"
 	"github.com/chipschat/chips-aws/shared/engine"
+	"github.com/chipschat/chips-aws/shared/managed"
 	"github.com/chipschat/chips-aws/shared/session"
 )
 
@@ -108,7 +109,7 @@ func serve(t testing.TB, handler http.Handler, r *http.Request, token string) re
 func (c client) must(method, target string, body any, headers ...string) J {
 	c.t.Helper()
 	r := c.do(method, target, body, headers...)
-	if r.status != http.StatusOK {
+	if r.status != http.StatusOK && r.status != http.StatusAccepted {
 		c.t.Fatalf("%s %s: %v", method, target, r)
 	}
 	return r.j
@@ -224,6 +225,7 @@ func bare(t testing.TB) *world {
 	w.config = Config{
 		Engine: files.Engine(eng), Auth: credentials, Sessions: w.sessions, Files: files, Log: log, Now: time.Now, Version: "1.2.3",
 	}
+	w.config.Managed = managed.New(managed.Config{Rows: table, Log: w.config.Engine.(managed.Log), Sockets: w.sessions, Now: time.Now, Logger: log})
 	w.api = New(w.config).(*api)
 	w.nobody, w.admin = w.by(""), w.by(adminToken)
 	return w
