@@ -198,6 +198,10 @@ func TestRemember(t *testing.T) {
 	f.must(f.arjun, op(&protocol.HarnessPolicySet{HarnessID: f.scout.ID, Policy: protocol.Policy{Autonomy: 1, Rules: []protocol.Rule{deny("docs.*")}}}))
 	decides("what is denied by now", kind("docs.write"), "deny")
 	f.policy(1)
+	f.must(f.scout, onRun(run, &protocol.RunCompleted{}))
+	if _, got := f.wants(lane, 502, kind("docs.write")); len(got) != 1 {
+		t.Error("the rule outlives the run it was made for")
+	}
 	run = other
 	decides("in another", kind("docs.write"), "ask")
 
