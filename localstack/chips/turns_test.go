@@ -205,7 +205,7 @@ func TestReceipts(t *testing.T) {
 
 // What an agent passes is nobody's to see: no message, no line, no turn; its ack has the seq all the same.
 //
-// covers: PASS-2, PASS-3, PASS-4, PASS-5, PASS-7, HELD-7
+// covers: PASS-2, PASS-3, PASS-4, PASS-5, PASS-7, PASS-8, HELD-7
 func TestPassing(t *testing.T) {
 	t.Parallel()
 	c := newTown(t)
@@ -225,7 +225,7 @@ func TestPassing(t *testing.T) {
 				if str(e, "type") == typ {
 					n++
 				}
-				if str(e, "text") == "NO_REPLY" && str(e, "actor", "kind") != "person" {
+				if str(e, "text") == "NO_REPLY" && str(e, "actor", "kind") != "person" && typ == "turn.passed" {
 					t.Errorf("%s is sent %s", name, raw)
 				}
 			}
@@ -235,11 +235,16 @@ func TestPassing(t *testing.T) {
 		}
 	}
 	shownTo("turn.passed")
+	file := c.ledger.upload("found.txt", []byte("what was found"))
+	said := c.ledger.write("message.post", J{"space_id": c.room, "text": "NO_REPLY", "upload_ids": []string{file.AttachmentID}})
+	if e := read(t, c.owner.log(said-1, "")[0]); str(e, "type") != "message.post" || str(e, "actor", "harness_id") != c.ledger.id {
+		t.Errorf("with a file it is %v", e)
+	}
 	c.owner.must(http.MethodDelete, "/v1/spaces/"+c.room+"/members/"+c.s1, nil)
 	c.scouts.write("message.post", J{"text": "while it is free"})
 	shownTo("message.held")
 	lines := c.ledger.must(http.MethodGet, "/v1/spaces/"+c.room+"/context", nil)["lines"].([]any)
-	if n := len(slices.DeleteFunc(lines, func(l any) bool { return !strings.Contains(str(l.(J), "text"), "NO_REPLY") })); n != 1 {
-		t.Errorf("%d lines say it, and a person said it once", n)
+	if n := len(slices.DeleteFunc(lines, func(l any) bool { return !strings.Contains(str(l.(J), "text"), "NO_REPLY") })); n != 2 {
+		t.Errorf("%d lines say it, and it was said by a person and with a file", n)
 	}
 }
