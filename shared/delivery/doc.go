@@ -13,6 +13,11 @@
 // so the lines too are the same live, replayed and after a restart (CTX-7; TestToldTheSame of package fanout). Past is the same for whoever
 // reads on downwards over HTTP, by the state at the head.
 //
+// With it come who is in the room and a note for each taker (members.go, notes.go), who is at work (work.go), how far agents went on by
+// themselves (exchange.go), the room's files and what the job has spent. What is of the moment it is handed over, and not of the log, Finish
+// fills in: people's clocks, signed URLs, and which of the turns that went on then go on still. What would not fit into a frame is left
+// out in the order of contract U-123: lines first, then files, then names in notes, and at the very end members, rules and notes.
+//
 // A harness that has not declared agents is shown the view of before agents (contract U-99): rewrite is the one place that knows it,
 // type by type. What only a harness itself may see is left out in hide. The sender's idempotency_key stays for everybody the event
 // goes to: a key is the sender's own and worth nothing to others (WRT-7), and a receipt names the message by it (RCPT-7).
