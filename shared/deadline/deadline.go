@@ -172,10 +172,11 @@ func (k *Keeper) Fire(ctx context.Context, a Alarm) error {
 		return err
 	}
 	if pending {
-		if !d.Due.After(before) { // or it would ring at once, for ever
+		partly := !out.NothingToDo() && d.Set >= out.Commit.First // the rest is due at once
+		if !partly && !d.Due.After(before) {                      // or it would ring at once, for ever
 			return fmt.Errorf("fire %s %s of %s: it is due and still pending afterwards", a.Kind, a.ID, a.WorkspaceID)
 		}
-		// This was early, or it was moved.
+		// This was early, it was moved, or more is left than one decision does.
 		return k.set(ctx, a.WorkspaceID, d)
 	}
 	if !kept {

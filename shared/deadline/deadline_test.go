@@ -354,6 +354,37 @@ func (idle) Do(context.Context, string, workspace.Command) (engine.Outcome, erro
 	return engine.Outcome{}, nil
 }
 
+// More held words than one decision posts are posted by as many deadlines as it takes, each set as the one before has fired, though all of
+// it happens in one moment: none of them is a fault.
+// covers: HELD-5
+func TestFireAgainForTheRest(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		name, said := "Talker", 70
+		id := w.do(w.scout, "", &workspace.AgentDraft{HarnessID: w.scout.ID, Key: name, Name: &name}).Events[0].Data.(*protocol.AgentRegistered).AgentID
+		w.do(w.arjun, w.room, &protocol.MemberAdded{ParticipantID: id})
+		w.do(w.arjun, w.room, &protocol.MemberRemoved{ParticipantID: id})
+		for n := range said {
+			draft := workspace.Draft(&protocol.MessagePost{Text: fmt.Sprint(n)})
+			draft.Actor = protocol.Actor{Kind: protocol.KindAgent, ID: id}
+			_, err := w.engine.Do(t.Context(), ws, workspace.Command{By: w.scout, Draft: draft})
+			w.must(err)
+		}
+		w.must(w.keeper.Arm(t.Context(), ws, []engine.Commit{w.do(w.arjun, w.room, &protocol.MemberAdded{ParticipantID: id}).Commit}))
+		for rings := w.alarms.take(); len(rings) > 0; rings = w.alarms.take() {
+			w.must(w.keeper.Fire(t.Context(), rings[0]))
+		}
+		var posted []string
+		for _, e := range w.log() {
+			if d, ok := e.Data.(*protocol.MessagePost); ok && d.HeldSince != nil {
+				posted = append(posted, d.Text)
+			}
+		}
+		if len(posted) != said || posted[said-1] != fmt.Sprint(said-1) {
+			t.Errorf("%d held words, posted %v", said, posted)
+		}
+	})
+}
+
 // What dies between its commit and its row leaves the row, and firing once more is harmless. A row that was written anew meanwhile stays. And a
 // rule that leaves its deadline pending is a fault, not a reason to ring for ever.
 func TestFireFails(t *testing.T) {

@@ -286,6 +286,8 @@ func TestRepeats(t *testing.T) {
 		"archive":      {w.arjun.client, "POST", "/v1/spaces/" + w.open(w.arjun, "Z") + "/archive", nil},
 		"delete":       {w.arjun.client, "DELETE", "/v1/spaces/" + w.open(w.arjun, "Y"), nil},
 		"agent":        {w.scout.client, "POST", "/v1/harnesses/" + w.scout.id + "/agents", J{"key": "k2", "name": "Two"}},
+		"ceiling":      {w.arjun.client, "POST", "/v1/spaces/" + w.room + "/spend-ceiling", J{"usd": 7}},
+		"lock":         {w.arjun.client, "POST", "/v1/spaces/" + w.room + "/lock", J{"locked": true}},
 		"removal":      {w.arjun.client, "DELETE", "/v1/people/" + w.addPerson("Mel", "member").id, nil},
 	} {
 		key := "key-" + rand.Text()

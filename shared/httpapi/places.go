@@ -79,12 +79,15 @@ func (a *api) setLead(c *call) (any, error) {
 		return nil, missing("agent_id")
 	}
 	id := c.params[protocol.PrefixSpace]
-	if _, err := a.do(c, workspace.DraftIn(id, &protocol.SpaceLeadSet{AgentID: in.AgentID.value})); err != nil {
+	out, err := a.do(c, workspace.DraftIn(id, &protocol.SpaceLeadSet{AgentID: in.AgentID.value}))
+	if err != nil {
 		return nil, err
 	}
 	var res struct {
 		Lead *string `json:"lead"`
+		repeat
 	}
+	res.repeat = repeated(out)
 	return &res, a.see(c, func(s *workspace.State) error {
 		room, err := roomFor(s, c.caller, id)
 		if err == nil && room.Lead != "" {

@@ -31,8 +31,9 @@ func (a *api) setCeiling(c *call) (any, error) {
 	}
 	var res struct {
 		CeilingUSD float64 `json:"ceiling_usd"`
+		repeat
 	}
-	err = a.setInRoom(c, &protocol.SpaceCeilingSet{CeilingUSD: in.USD.value}, func(room *workspace.Room) {
+	res.repeat, err = a.setInRoom(c, &protocol.SpaceCeilingSet{CeilingUSD: in.USD.value}, func(room *workspace.Room) {
 		res.CeilingUSD = room.JobCeiling().Dollars()
 	})
 	return &res, err
@@ -51,18 +52,20 @@ func (a *api) setLock(c *call) (any, error) {
 	}
 	var res struct {
 		Locked bool `json:"locked"`
+		repeat
 	}
-	err = a.setInRoom(c, &protocol.SpaceLockSet{Locked: *in.Locked}, func(room *workspace.Room) { res.Locked = room.Locked })
+	res.repeat, err = a.setInRoom(c, &protocol.SpaceLockSet{Locked: *in.Locked}, func(room *workspace.Room) { res.Locked = room.Locked })
 	return &res, err
 }
 
 // setInRoom has a setting of the path's room decided, and shows the room as it is then (contract U-60).
-func (a *api) setInRoom(c *call, data protocol.Data, show func(*workspace.Room)) error {
+func (a *api) setInRoom(c *call, data protocol.Data, show func(*workspace.Room)) (repeat, error) {
 	id := c.params[protocol.PrefixSpace]
-	if _, err := a.do(c, workspace.DraftIn(id, data)); err != nil {
-		return err
+	out, err := a.do(c, workspace.DraftIn(id, data))
+	if err != nil {
+		return repeat{}, err
 	}
-	return a.see(c, func(s *workspace.State) error {
+	return repeated(out), a.see(c, func(s *workspace.State) error {
 		room, err := roomFor(s, c.caller, id)
 		if err == nil {
 			show(room)
