@@ -142,11 +142,11 @@ func isFace(st *workspace.State, by workspace.Caller, id string) bool {
 	return false
 }
 
-// deleted says whether the message of a post was deleted.
+// deleted says whether the message of a post was deleted, or its room was. Held words are in no room.
 func deleted(st *workspace.State, p post) bool {
 	room := st.Rooms[p.Space]
-	if room == nil {
-		return false
+	if room == nil || room.Deleted {
+		return p.Space != ""
 	}
 	mark, _ := room.Marks.Of(p.Seq)
 	return mark.Deleted

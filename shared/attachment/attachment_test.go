@@ -11,6 +11,7 @@ import (
 
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/protocol"
+	"github.com/chipschat/chips-aws/shared/workspace"
 )
 
 // openLink opens a URL as a fetch of it would.
@@ -181,6 +182,24 @@ func TestSweepsThatDie(t *testing.T) {
 				t.Errorf("%d calls: it was not tried", dies)
 			}
 			return
+		}
+	}
+}
+
+// Nothing of a room that was deleted is served, to who uploaded it neither, unless it stands elsewhere too.
+func TestFilesOfADeletedRoom(t *testing.T) {
+	w := newWorld(t)
+	file := w.upload(t, "plan.md", "the plan")
+	e := w.commits(t, "k", file)
+	w.posted(t.Context(), []protocol.Event{e}, "k")
+	if got := w.read(t, arjun, file.AttachmentID); got != "the plan" {
+		t.Fatalf("before: %s", got)
+	}
+	d := &protocol.SpaceDeleted{}
+	workspace.Evolve(w.log.state, protocol.Event{Envelope: protocol.Envelope{Type: d.EventType(), SpaceID: room, Seq: e.Seq + 1}, Data: d})
+	for _, who := range []string{arjun, priya} {
+		if got := w.read(t, who, file.AttachmentID); got != "not_found: no such attachment" {
+			t.Errorf("%s gets %s", who, got)
 		}
 	}
 }

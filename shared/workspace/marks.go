@@ -237,15 +237,18 @@ func (d *deciding) set(post protocol.Event, room *Room, actor protocol.Actor, se
 	return nil
 }
 
-// emoji holds an emoji to its form: of any kind, as there are more every year, but no words.
+// emoji holds an emoji to its form: of any kind, as there are more every year, but no words, nothing invisible and nothing that turns text
+// around.
 func (d *deciding) emoji(emoji string) *protocol.Error {
-	plain := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
+	plain := func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
+	}
 	switch {
 	case emoji == "":
 		return d.bad("emoji is missing")
 	case len(emoji) > protocol.MaxEmoji:
 		return d.bad("emoji has %d bytes: %d at most", len(emoji), protocol.MaxEmoji)
-	case strings.IndexFunc(emoji, plain) >= 0, strings.IndexFunc(emoji, func(r rune) bool { return r >= utf8.RuneSelf }) < 0:
+	case strings.IndexFunc(emoji, plain) >= 0, strings.IndexFunc(emoji, visible) < 0, strings.IndexFunc(emoji, func(r rune) bool { return r >= utf8.RuneSelf }) < 0:
 		return d.bad("emoji is not an emoji")
 	}
 	return nil

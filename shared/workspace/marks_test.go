@@ -198,7 +198,7 @@ func TestEmoji(t *testing.T) {
 	for _, emoji := range []string{"👍", "❤️", "👨‍👩‍👧‍👦", england, "👩🏽‍❤️‍💋‍👨🏿", "1️⃣", "ℹ️", "©️", strings.Repeat("👍", 16)} {
 		f.must(f.arjun, react(message, emoji, true))
 	}
-	for _, emoji := range []string{"", "ok", "1", "👍 ", "👍\n", "\u0085", strings.Repeat("👍", 16) + "!"} {
+	for _, emoji := range []string{"", "ok", "1", "👍 ", "👍\n", "\u0085", "\u202e", "👍\u202e", "\u200b", "\u3164", strings.Repeat("👍", 16) + "!"} {
 		f.refused(protocol.InvalidEvent, f.arjun, react(message, emoji, true))
 	}
 }
