@@ -55,8 +55,10 @@ What the environment sets, with its default:
                                a million tokens, put over the shipped examples
   FORK_WAIT_MS=60000           how long a room waits for a copy of an agent
   NEW_AGENT_WAIT_MS=60000      how long a room waits for a new agent
-The waits of the protocol that have no use yet (restarts, leads, turns, managed
-changes) are read and checked, and kept for what comes.`
+  CHIPS_RESTART_WAIT_MS=180000 how long a harness is waited for that restarts
+  CHIPS_LEAD_IDLE_MS=20000     nobody working, then the lead is handed the words
+  CHIPS_TURN_QUIET_MS=600000   silence after which a turn does not count as going
+  CHIPS_MANAGED_WAIT_MS=60000  how long a harness may take to answer a change`
 }
 
 // stopWait is how long an orderly end may take.

@@ -44,8 +44,9 @@ type Service struct{ c Config }
 func New(c Config) *Service { return &Service{c} }
 
 const (
-	// Rows is what the pk of a copy's row starts with, and RunRows that of a run's.
-	Rows    = "M#"
+	// Rows is what the pk of a copy's row starts with.
+	Rows = "M#"
+	// RunRows is what the pk of a run's row starts with.
 	RunRows = "R#"
 	// AlarmKind is the kind of the alarms of changes.
 	AlarmKind = "managed"
