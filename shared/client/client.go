@@ -22,9 +22,10 @@ type Client struct {
 	// API is the HTTP side, under the same credential.
 	API API
 
-	writes *unanswered
-	inbox  *inbox
-	handed atomic.Int64
+	writes  *unanswered
+	managed []*managing
+	inbox   *inbox
+	handed  atomic.Int64
 }
 
 // New makes a client; Run connects it.
@@ -35,6 +36,9 @@ func New(cfg Config) *Client {
 		API:    API{URL: cfg.URL, Credential: cfg.Credential, HTTP: cfg.HTTP},
 		writes: newUnanswered(cfg.MaxUnanswered),
 		inbox:  newInbox(cfg.Since),
+	}
+	for _, m := range cfg.Managed {
+		c.managed = append(c.managed, &managing{Managed: m})
 	}
 	if cfg.Since != nil {
 		c.handed.Store(*cfg.Since)

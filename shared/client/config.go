@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +38,8 @@ type Config struct {
 	OnEvent func(context.Context, Event)
 	// OnFrame is called for frames that are neither events nor answers (receipt, restart), in order, by the reader: it must not Post.
 	OnFrame func(name string, raw jsontext.Value)
+	// Managed is what of a harness is managed from Chips; frames about it are not shown to OnFrame.
+	Managed []Managed
 	// OnState is called when the connection changes, with the error that ended a socket where the state is Lost. It must not block.
 	OnState func(State, error)
 
@@ -77,6 +80,11 @@ const (
 func (c Config) withDefaults() Config {
 	if c.Accepts == nil {
 		c.Accepts = []string{"events", "batches"}
+	}
+	for _, m := range c.Managed {
+		if !slices.Contains(c.Accepts, m.Accepts) {
+			c.Accepts = append(c.Accepts[:len(c.Accepts):len(c.Accepts)], m.Accepts)
+		}
 	}
 	if c.Name == "" {
 		c.Name = "chips-go"

@@ -11,6 +11,8 @@
 // It answers ping frames, and gives a socket up that is silent for too long: soon where the other end is known to answer WebSocket pings,
 // else when it was quiet for longer than a server behind API Gateway ever is (Config.Idle, Config.Quiet).
 //
+// What of a harness is managed from Chips (Config.Managed) it listens for, sends the copies of on each new socket, and answers in time.
+//
 // One write is under way at a time, because behind API Gateway two frames of one socket may overtake each other; Pipelined gives that
 // up. The events callback runs beside the reader, so it may Post. What it has not taken yet is bounded: past the bound the socket is
 // given up, and the next one subscribes when there is room. Buffering on would hold whatever the server sends.

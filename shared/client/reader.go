@@ -61,7 +61,7 @@ func (s *socket) take(ctx context.Context, raw []byte) error {
 	case "ping":
 		return s.write(ctx, protocol.PingFrame{Frame: "pong"})
 	default:
-		if s.c.cfg.OnFrame != nil {
+		if !s.c.takeChange(ctx, f.Frame, raw) && s.c.cfg.OnFrame != nil {
 			s.c.cfg.OnFrame(f.Frame, raw)
 		}
 	}

@@ -155,6 +155,7 @@ func (s *socket) talk(life context.Context) error {
 		return context.Cause(life)
 	}
 	s.c.state(Open, nil)
+	s.c.sendCopies(life)
 
 	newest := s.c.writes.newest()
 	for w := s.c.writes.after(0); w != nil && w.place <= newest; w = s.c.writes.after(w.place) {
