@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -67,7 +68,9 @@ func TestManagedChanges(t *testing.T) {
 	t.Parallel()
 	c := newTown(t)
 	path := "/v1/agents/" + c.s1 + "/heartbeat"
-	ask := func() error { return c.owner.Do(t.Context(), http.MethodPost, path+"/changes", J{"on": false, "every": 10}, nil) }
+	ask := func() error {
+		return c.owner.Do(t.Context(), http.MethodPost, path+"/changes", J{"on": false, "every": 10}, nil)
+	}
 	c.scouts.fails(protocol.Forbidden, http.MethodPut, path, heartbeat(true, 30))
 	c.owner.fails(protocol.NotFound, http.MethodGet, path, nil)
 	c.manages()
@@ -221,11 +224,11 @@ func TestManagedByTheClient(t *testing.T) {
 	c.manages()
 	agent, harness := "/v1/agents/"+c.s1, "/v1/harnesses/"+c.scouts.id
 	copies := map[string]J{
-		agent + "/context": {"files": []J{{"name": "SOUL.md", "title": "Soul", "text": "Be kind.", "hash": "h1", "editable": true}, {"name": "TEAM.md", "title": "Team", "shared": "s1", "editable": false, "replaceable": true}}},
-		harness + "/context": {"shared": []J{{"id": "s1", "name": "TEAM.md", "title": "Team", "text": "We.", "hash": "h2", "editable": true}}, "new_agents_note": "New agents read it."},
-		agent + "/model": {"model": "m1", "own": true, "default": J{"label": "Same as J", "model": "m1"}, "editable": true, "choices": []J{{"id": "m1", "label": "M1", "efforts": []J{{"id": "low", "label": "Low"}}}}},
+		agent + "/context":        {"files": []J{{"name": "SOUL.md", "title": "Soul", "text": "Be kind.", "hash": "h1", "editable": true}, {"name": "TEAM.md", "title": "Team", "shared": "s1", "editable": false, "replaceable": true}}},
+		harness + "/context":      {"shared": []J{{"id": "s1", "name": "TEAM.md", "title": "Team", "text": "We.", "hash": "h2", "editable": true}}, "new_agents_note": "New agents read it."},
+		agent + "/model":          {"model": "m1", "own": true, "default": J{"label": "Same as J", "model": "m1"}, "editable": true, "choices": []J{{"id": "m1", "label": "M1", "efforts": []J{{"id": "low", "label": "Low"}}}}},
 		agent + "/context-window": {"used": 1, "window": 2, "as_of": "2026-09-02T14:22:15Z", "compacts": true, "editable": true, "limit": J{"at": 80, "choices": []int{60, 80}, "may_turn_off": true}},
-		harness + "/jobs": {"jobs": []J{{"job_id": "j1", "name": "Tidy", "about": "Tidies", "kind": "memory", "every": 60, "choices": []int{60, 90}, "on": true, "editable": true}}},
+		harness + "/jobs":         {"jobs": []J{{"job_id": "j1", "name": "Tidy", "about": "Tidies", "kind": "memory", "every": 60, "choices": []int{60, 90}, "on": true, "editable": true}}},
 	}
 	var mu sync.Mutex
 	heard := map[string]J{}
@@ -313,7 +316,7 @@ func TestManagedByTheClient(t *testing.T) {
 		{harness + "/jobs/j1/changes", J{"on": true, "every": 61}, "every"},
 	} {
 		err := c.owner.Do(t.Context(), http.MethodPost, x.path, x.ask, nil)
-		if e, ok := err.(*protocol.Error); !ok || e.Code != protocol.InvalidRequest || !strings.Contains(e.Message, x.says) {
+		if e, ok := errors.AsType[*protocol.Error](err); !ok || e.Code != protocol.InvalidRequest || !strings.Contains(e.Message, x.says) {
 			t.Errorf("%s %.100v: %v", x.path, x.ask, err)
 		}
 	}
