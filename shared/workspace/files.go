@@ -204,7 +204,19 @@ func (r *Room) evolveFiles(e protocol.Event, attachments []protocol.Attachment) 
 	}
 	for len(r.Files) > MaxRoomFiles {
 		files := r.NewestFiles(len(r.Files))
-		delete(r.Files, files[len(files)-1].Name)
+		r.forgetFile(files[len(files)-1].Name)
+	}
+}
+
+// forgetFile forgets a name, but for the number of its newest version: versions keep their numbers, also where none is known.
+func (r *Room) forgetFile(name string) {
+	last := r.Files[name].Last
+	delete(r.Files, name)
+	if r.Forgotten == nil {
+		r.Forgotten = map[string]int{}
+	}
+	if len(r.Forgotten) < MaxRoomFiles {
+		r.Forgotten[name] = last
 	}
 }
 
@@ -214,16 +226,8 @@ func (r *Room) evolveFilesGone(messageID string) {
 	for name, f := range r.Files {
 		f.Versions = slices.DeleteFunc(f.Versions, func(v Version) bool { return v.Seq == seq })
 		f.Older = slices.DeleteFunc(f.Older, func(v OlderVersion) bool { return v.Seq == seq })
-		if len(f.Versions) > 0 {
-			continue
-		}
-		// Versions keep their numbers, also where none stands that is known.
-		delete(r.Files, name)
-		if r.Forgotten == nil {
-			r.Forgotten = map[string]int{}
-		}
-		if len(r.Forgotten) < MaxRoomFiles {
-			r.Forgotten[name] = f.Last
+		if len(f.Versions) == 0 {
+			r.forgetFile(name)
 		}
 	}
 }

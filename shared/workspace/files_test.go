@@ -239,4 +239,9 @@ func TestRoomsRememberSoManyFiles(t *testing.T) {
 	if len(newest) != 20 {
 		t.Errorf("%d newest", len(newest))
 	}
+	// A name that was forgotten goes on with its numbers.
+	s.must(w, w.arjun, room, nil, s.put(w.arjun, "busy.txt", "words again"))
+	if f := r.Files["busy.txt"]; f.Last != 206 {
+		t.Errorf("its next version is %d", f.Last)
+	}
 }
