@@ -1,33 +1,11 @@
 package main
 
 import (
-	"context"
 	"net/http"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/chipschat/chips-aws/shared/protocol"
 )
-
-// until reads what a socket is sent until a frame that holds some words has come, and answers how many of another kind came by then.
-func (s *socket) until(words, count string) (n int) {
-	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	for {
-		_, raw, err := s.Read(ctx)
-		if err != nil {
-			s.t.Fatalf("waiting for %s: %v", words, err)
-		}
-		if strings.Contains(string(raw), count) {
-			n++
-		}
-		if strings.Contains(string(raw), words) {
-			return n
-		}
-	}
-}
 
 // A harness is asked to restart on the sockets that listen for it, now or never; it reads as restarting until its next word, for three
 // minutes at most.
@@ -35,11 +13,10 @@ func (s *socket) until(words, count string) (n int) {
 // covers: RST-1, RST-2, RST-3, RST-4, RST-5, RST-6, RST-7, RST-8, RST-9, RST-10
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	c := newTown(t, "CHIPS_RESTART_WAIT_MS=300")
+	c := newTown(t, "CHIPS_RESTART_WAIT_MS=3000")
 	path := "/v1/harnesses/" + c.scouts.id
 	press := func(by *party) error { return by.Do(t.Context(), http.MethodPost, path+"/restart", nil, nil) }
 	status := func() string { return str(c.priya.must(http.MethodGet, path, nil), "status") }
-	const frame = `"frame":"restart"`
 
 	listens := c.scouts.from(c.owner.head(), `,"accepts":["restart"]`)
 	c.owner.fails(protocol.InvalidRequest, http.MethodPost, path+"/restart", nil) // it does not declare it
@@ -53,27 +30,31 @@ func TestRestart(t *testing.T) {
 	if got := status(); got != "restarting" {
 		t.Errorf("asked, it is %s", got)
 	}
-	_, raw, err := listens.Read(t.Context())
-	for err == nil && !strings.Contains(string(raw), frame) {
-		_, raw, err = listens.Read(t.Context())
+	for len(listens.restarts) == 0 {
+		listens.pump()
 	}
-	asked := read(t, raw)
-	if err != nil || str(asked, "asked_by") != c.owner.id || str(asked, "asked_at") == "" || len(asked) != 3 {
-		t.Errorf("it is asked by %s, %v", raw, err)
+	asked := read(t, listens.restarts[0])
+	if str(asked, "asked_by") != c.owner.id || str(asked, "asked_at") == "" || len(asked) != 3 {
+		t.Errorf("it is asked by %v", asked)
 	}
 	// Everybody who shares a room with it is told; a socket that did not ask for it is not asked to restart.
-	if n := people.until(`"status":"restarting"`, frame); n != 0 {
-		t.Error("a person is asked to restart")
-	}
-	if n := deaf.until(`"status":"restarting"`, frame); n != 0 {
-		t.Error("a socket that does not listen is asked to restart")
+	for name, s := range map[string]*stream{"a person": people, "a socket that does not listen": deaf} {
+		told := 0
+		for _, raw := range s.through(c.fence()) {
+			if e := read(t, raw); str(e, "type") == "harness.status_set" && str(e, "status") == "restarting" {
+				told++
+			}
+		}
+		if told != 1 || len(s.restarts) != 0 {
+			t.Errorf("%s is told %d times and asked %d times", name, told, len(s.restarts))
+		}
 	}
 	// A socket that opens is its next word, and is not asked again.
 	back := c.scouts.from(0, `,"accepts":["restart"]`)
 	if got := status(); got != "ok" {
 		t.Errorf("with a socket open it is %s", got)
 	}
-	if n := back.until(`"status":"ok"`, frame); n != 0 {
+	if back.through(c.fence()); len(back.restarts) != 0 {
 		t.Error("a reconnect is asked again")
 	}
 	for _, x := range []struct{ word, want string }{{"trouble", "trouble"}, {"ok", "ok"}} {

@@ -25,6 +25,8 @@ type stream struct {
 	// receipts are in the order they came, each as its key and what it says; and how many events had come before it.
 	receipts []receipt
 	taken    int
+	// restarts are the frames that ask for one.
+	restarts []jsontext.Value
 }
 
 type receipt struct {
@@ -125,6 +127,8 @@ func (s *stream) tryPump() error {
 		s.answers[f.Key] = raw
 	case "receipt":
 		s.receipts = append(s.receipts, receipt{f.Key, f.Says, s.taken + len(s.events)})
+	case "restart":
+		s.restarts = append(s.restarts, raw)
 	case "pong":
 		s.pongs--
 	default:
