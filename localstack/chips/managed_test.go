@@ -326,3 +326,57 @@ func TestManagedByTheClient(t *testing.T) {
 		t.Error("frames are in the log")
 	}
 }
+
+// Two people change the same thing in the same instant: both are asked of the harness, each under an id of its own, and each asker is told
+// their own outcome, once.
+//
+// covers: MAN-6, MAN-12
+func TestTwoChangesAtOnce(t *testing.T) {
+	t.Parallel()
+	c := newTown(t)
+	c.manages()
+	path := "/v1/agents/" + c.s1 + "/heartbeat"
+	c.scouts.must(http.MethodPut, path, heartbeat(true, 30))
+	s := c.scouts.live(`,"accepts":["heartbeats"]`)
+	askers := []*party{c.owner, c.priya}
+	for round := range 10 {
+		ids := make([]string, len(askers))
+		errs := make([]error, len(askers))
+		var wg sync.WaitGroup
+		for i, by := range askers {
+			wg.Go(func() {
+				var v J
+				errs[i] = by.Do(t.Context(), http.MethodPost, path+"/changes", J{"on": i == 0, "every": 10}, &v)
+				ids[i] = str(v, "change_id")
+			})
+		}
+		wg.Wait()
+		if err := errors.Join(errs...); err != nil || ids[0] == ids[1] {
+			t.Fatalf("round %d: %v, %v", round, ids, err)
+		}
+		asked := []string{str(s.frame("heartbeat.change"), "change_id"), str(s.frame("heartbeat.change"), "change_id")}
+		if !slices.Contains(asked, ids[0]) || !slices.Contains(asked, ids[1]) {
+			t.Fatalf("round %d: asked %v, the harness is sent %v", round, ids, asked)
+		}
+		done := heartbeat(true, 10)
+		done["answers"] = ids[0]
+		c.scouts.must(http.MethodPut, path, done)
+		refused := heartbeat(true, 10)
+		refused["refuses"] = J{"change_id": ids[1], "reason": "not both"}
+		c.scouts.must(http.MethodPut, path, refused)
+		for i, want := range []string{"done", "refused"} {
+			if e := c.outcome(askers[i], ids[i]); str(e, "state") != want {
+				t.Errorf("round %d: asker %d is told %v, want %s", round, i, e, want)
+			}
+			n := 0
+			for _, raw := range askers[1-i].log(0, "") {
+				if e := read(t, raw); str(e, "change_id") == ids[i] {
+					n++
+				}
+			}
+			if n != 0 {
+				t.Errorf("round %d: the other asker is told %d times", round, n)
+			}
+		}
+	}
+}
