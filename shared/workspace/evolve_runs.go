@@ -75,7 +75,7 @@ func (s *State) end(run *Run, status string, byChips bool) {
 	if run.EndedRun() {
 		return
 	}
-	run.Status, run.ByChips, run.EndSeq = status, byChips, s.Seq
+	run.Status, run.ByChips, run.EndSeq, run.Step = status, byChips, s.Seq, ""
 	s.turnEnded(run)
 	s.closeInquiries(run)
 	s.Ended = append(s.Ended, run.ID)
