@@ -50,10 +50,7 @@ func tell(s *workspace.State, e protocol.Event, post *protocol.MessagePost, r Re
 	t := briefing{members: all}
 	t.spend, t.spent = room.Spend(), spent(room)
 	t.working, t.idle = atWork(s, room, e.TS.Time, r, takers)
-	var mentioned []string
-	if strings.Contains(post.Text, "@") {
-		mentioned = s.Mentioned(room, post.Text)
-	}
+	mentioned := s.Mentioned(room, post.Text)
 	for _, names := range []int{len(all), 30, 10, 0} {
 		t.notes = t.notes[:0]
 		t.bytes = 0

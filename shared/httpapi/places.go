@@ -41,11 +41,7 @@ func (a *api) askSpace(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := out.Ack().SpaceID
-	if id == "" {
-		return nil, otherRequest()
-	}
-	return a.answerSpace(c, out, id)
+	return a.answerOpened(c, out)
 }
 
 // claimSpace claims a room that its harness was asked for, for the agent of a key. It answers that agent.

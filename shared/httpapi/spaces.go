@@ -158,6 +158,11 @@ func (a *api) openSpace(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	return a.answerOpened(c, out)
+}
+
+// answerOpened answers the opening of a room.
+func (a *api) answerOpened(c *call, out engine.Outcome) (any, error) {
 	id := out.Ack().SpaceID
 	if id == "" {
 		return nil, otherRequest()

@@ -65,7 +65,7 @@ func leadIdle(s *State, w Waits) []Deadline {
 		if mark, _ := room.Marks.Of(seq); mark.Deleted || !room.Has(room.Lead) {
 			continue
 		}
-		from, set := l.At.Time, l.Seq
+		from := l.At.Time
 		if room.TurnEnded.After(from) {
 			from = room.TurnEnded.Time
 		}
@@ -74,7 +74,7 @@ func leadIdle(s *State, w Waits) []Deadline {
 				from = run.Heard.Add(w.TurnQuiet)
 			}
 		}
-		all = append(all, Deadline{Kind: dueLead, ID: room.ID, Due: from.Add(w.LeadIdle), Set: max(set, room.LooseMoved)})
+		all = append(all, Deadline{Kind: dueLead, ID: room.ID, Due: from.Add(w.LeadIdle), Set: max(l.Seq, room.LooseMoved)})
 	}
 	return all
 }

@@ -14,12 +14,11 @@ type Seat struct {
 	At  protocol.Time `json:"at,omitzero"`
 	By  string        `json:"by,omitzero"`
 	// Turn and PrevTurn are the seqs of the newest two turns an agent was given here: messages that were for it. 0 for none.
+	Turn     int64 `json:"turn,omitzero"`
+	PrevTurn int64 `json:"prev_turn,omitzero"`
 	// Asked says that the newest message for it was a person's to it alone, and Ended when its newest turn here ended.
 	Asked bool          `json:"asked,omitzero"`
 	Ended protocol.Time `json:"ended,omitzero"`
-
-	Turn     int64 `json:"turn,omitzero"`
-	PrevTurn int64 `json:"prev_turn,omitzero"`
 }
 
 // TurnBefore is the seq of the newest turn the member was given here before a seq, 0 for none.
