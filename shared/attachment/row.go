@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -100,7 +99,9 @@ func (s *Service) put(ctx context.Context, u *upload) error {
 // is answered is the upload as it then is, false where there is none.
 func (s *Service) update(ctx context.Context, id string, change func(*upload) bool) (upload, bool, error) {
 	for try := range tries {
-		pause(ctx, try)
+		if try > 0 {
+			engine.Pause(ctx, try)
+		}
 		u, ok, err := s.get(ctx, id)
 		if err != nil || !ok || !change(&u) {
 			return u, ok, err
@@ -110,19 +111,6 @@ func (s *Service) update(ctx context.Context, id string, change func(*upload) bo
 		}
 	}
 	return upload{}, false, fmt.Errorf("upload %s: %w", id, engine.ErrBusy)
-}
-
-// pause waits before a row is tried again that others write too, longer each time.
-func pause(ctx context.Context, try int) {
-	if try == 0 {
-		return
-	}
-	t := time.NewTimer(rand.N(time.Millisecond << min(try+1, 8)))
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }
 
 // pending says whether any of its posts is only perhaps in the log.

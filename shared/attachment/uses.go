@@ -64,7 +64,9 @@ func (s *Service) keep(ctx context.Context, sum, use string, body []byte) (strin
 		return "", fmt.Errorf("write use of bytes %s: %w", sum, err)
 	}
 	for try := range tries {
-		pause(ctx, try)
+		if try > 0 {
+			engine.Pause(ctx, try)
+		}
 		g, row, ok, err := s.readGeneration(ctx, sum)
 		if err != nil {
 			return "", err
@@ -104,7 +106,9 @@ func (s *Service) release(ctx context.Context, sum, use string) error {
 		return fmt.Errorf("delete use of bytes %s: %w", sum, err)
 	}
 	for try := range tries {
-		pause(ctx, try)
+		if try > 0 {
+			engine.Pause(ctx, try)
+		}
 		g, row, ok, err := s.readGeneration(ctx, sum)
 		if err != nil || !ok || g.Ended {
 			return err

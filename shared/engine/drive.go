@@ -179,13 +179,13 @@ func (w *warm) setBack(ctx context.Context, todo []*attempt, err error) []*attem
 		return true
 	})
 	if len(todo) > 0 {
-		pause(ctx, most)
+		Pause(ctx, most)
 	}
 	return todo
 }
 
-// pause waits for a random time that grows with the failures so far, and says whether it is worth going on.
-func pause(ctx context.Context, failures int) bool {
+// Pause waits for a random time that grows with the failures so far, and says whether it is worth going on.
+func Pause(ctx context.Context, failures int) bool {
 	timer := time.NewTimer(rand.N(min(5*time.Millisecond<<min(failures, 10), 200*time.Millisecond)))
 	defer timer.Stop()
 	select {

@@ -60,7 +60,7 @@ func (w *warm) putDown(ctx context.Context, chain []*attempt) (lost []*attempt, 
 		if err == nil && len(results) == 0 {
 			err = errNoResult
 		}
-		if failures >= w.engine.o.Tries || err != nil && !pause(ctx, failures) {
+		if failures >= w.engine.o.Tries || err != nil && !Pause(ctx, failures) {
 			w.dropAhead()
 			for _, a := range chain {
 				a.verdict <- verdict{err: fmt.Errorf("append to %s: outcome unknown: %w", w.id, cmp.Or(err, ErrBusy))}

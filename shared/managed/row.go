@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -123,7 +122,9 @@ func (s *Service) put(ctx context.Context, p place, r *row) error {
 // update changes a copy's row as do says, which is called again where somebody else wrote it meanwhile; false leaves it as it is.
 func (s *Service) update(ctx context.Context, p place, do func(*row) (bool, error)) (row, error) {
 	for try := range tries {
-		pause(ctx, try)
+		if try > 0 {
+			engine.Pause(ctx, try)
+		}
 		r, err := s.get(ctx, p)
 		if err != nil {
 			return r, err
@@ -136,19 +137,6 @@ func (s *Service) update(ctx context.Context, p place, do func(*row) (bool, erro
 		}
 	}
 	return row{}, fmt.Errorf("the copy %s of %s: %w", p.kind.Path, p.subject, engine.ErrBusy)
-}
-
-// pause waits before a row is tried again that others write too, longer each time.
-func pause(ctx context.Context, try int) {
-	if try == 0 {
-		return
-	}
-	t := time.NewTimer(rand.N(time.Millisecond << min(try+1, 8)))
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }
 
 // copyOf answers the copy of a row, nil for none. Where its parts have gone it is read again with the row.

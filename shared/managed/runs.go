@@ -103,7 +103,9 @@ func (s *Service) putRun(ctx context.Context, p place, run posting) error {
 	pk, key, where := p.runs(), runKey(run.at, run.stay, run.id), byID+run.stay+"#"+run.id
 	expires := run.at.Add(runsFor)
 	for try := range tries {
-		pause(ctx, try)
+		if try > 0 {
+			engine.Pause(ctx, try)
+		}
 		before, there, err := s.c.Rows.Get(ctx, pk, where)
 		if err != nil {
 			return err
