@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -37,8 +38,8 @@ func send(t *testing.T, method, url string, body []byte) []byte {
 	return got
 }
 
-// fetch asks the http function for what a URL of ours names.
-func (w *world) fetch(url string) events.APIGatewayV2HTTPResponse {
+// fetch asks the http function for what a URL of ours names, or with HEAD about it.
+func (w *world) fetch(method, url string) events.APIGatewayV2HTTPResponse {
 	w.t.Helper()
 	target, ours := strings.CutPrefix(url, publicURL)
 	if !ours {
@@ -46,7 +47,7 @@ func (w *world) fetch(url string) events.APIGatewayV2HTTPResponse {
 	}
 	e := events.APIGatewayV2HTTPRequest{Version: "2.0", Headers: map[string]string{"x-chips-edge": edgeSecret}}
 	e.RawPath, e.RawQueryString, _ = strings.Cut(target, "?")
-	e.RequestContext.HTTP.Method, e.RequestContext.RequestID = http.MethodGet, "req="
+	e.RequestContext.HTTP.Method, e.RequestContext.RequestID = method, "req="
 	event, _ := json.Marshal(e)
 	a := w.http.invoke(event)
 	var res events.APIGatewayV2HTTPResponse
@@ -108,12 +109,17 @@ func (w *world) keepsFiles(tp template) {
 		w.t.Fatalf("pushed %q", pushes)
 	}
 	// covers: DLV-4, DLV-5
-	if res := w.fetch(pushed.Event.Attachments[0].URL); res.StatusCode != http.StatusOK || res.Body != "a note" {
+	if res := w.fetch(http.MethodGet, pushed.Event.Attachments[0].URL); res.StatusCode != http.StatusOK || res.Body != "a note" {
 		w.t.Errorf("the small file: %+v", res)
 	}
-	res := w.fetch(pushed.Event.Attachments[1].URL)
+	res := w.fetch(http.MethodGet, pushed.Event.Attachments[1].URL)
 	if res.StatusCode != http.StatusFound || string(send(w.t, http.MethodGet, res.Headers["location"], nil)) != string(bytes) {
 		w.t.Errorf("the large file: %d, to %q", res.StatusCode, res.Headers["location"])
+	}
+	for i, want := range []string{"6", strconv.Itoa(len(bytes))} {
+		if res := w.fetch(http.MethodHead, pushed.Event.Attachments[i].URL); res.StatusCode != http.StatusOK || res.Headers["content-length"] != want || res.Body != "" {
+			w.t.Errorf("about a file of %s bytes: %d %v", want, res.StatusCode, res.Headers)
+		}
 	}
 	w.leaves(socket)
 }

@@ -173,6 +173,9 @@ func TestURLsAreForOneWhoIsThere(t *testing.T) {
 			t.Errorf("%.60s: %s, want %s", link, got, want)
 		}
 	}
+	if res, err := http.Head(ledger); err != nil || res.StatusCode != http.StatusOK || res.ContentLength != int64(len("the minutes")) {
+		t.Errorf("asked about, it is %v, %v", res, err)
+	}
 	c.owner.must(http.MethodDelete, "/v1/harnesses/"+c.ledger.id, nil)
 	if got := c.owner.fetched(ledger); got != "forbidden" {
 		t.Errorf("of a harness that was removed: %s", got)

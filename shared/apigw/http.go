@@ -28,7 +28,7 @@ func HTTP(h http.Handler) func(context.Context, events.APIGatewayV2HTTPRequest) 
 		if err != nil {
 			return refused(protocol.InvalidRequest, "the request cannot be read"), nil
 		}
-		w := &response{header: http.Header{}}
+		w := &response{header: http.Header{}, head: r.Method == http.MethodHead}
 		h.ServeHTTP(w, r)
 		return w.finish(), nil
 	}
@@ -96,6 +96,8 @@ type response struct {
 	sent   http.Header // as it was when the status went out: later changes do not count
 	status int
 	body   bytes.Buffer
+	// head says that a body's length is told without it.
+	head bool
 }
 
 func (w *response) Header() http.Header { return w.header }
@@ -121,7 +123,11 @@ func (w *response) finish() events.APIGatewayV2HTTPResponse {
 	out := events.APIGatewayV2HTTPResponse{StatusCode: w.status, Headers: map[string]string{}, Cookies: w.sent.Values("Set-Cookie")}
 	for name, values := range w.sent {
 		switch name {
-		case "Set-Cookie", "Content-Length", "Transfer-Encoding", "Connection": // API Gateway's own
+		case "Content-Length": // API Gateway counts what there is
+			if w.head {
+				out.Headers["content-length"] = values[0]
+			}
+		case "Set-Cookie", "Transfer-Encoding", "Connection": // API Gateway's own
 		default:
 			out.Headers[strings.ToLower(name)] = strings.Join(values, ", ")
 		}

@@ -113,6 +113,17 @@ func TestResponse(t *testing.T) {
 	}
 }
 
+// The length of a body is API Gateway's to count, but for HEAD, where there is none to count.
+func TestLength(t *testing.T) {
+	handler := HTTP(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "10") }))
+	for method, want := range map[string]string{"GET": "", "HEAD": "10"} {
+		got, err := handler(context.Background(), httpEvent(method, "/", "", ""))
+		if err != nil || got.Headers["content-length"] != want {
+			t.Errorf("%s: %v, %v", method, got.Headers, err)
+		}
+	}
+}
+
 func TestUnreadableRequestIsRefused(t *testing.T) {
 	broken := httpEvent("POST", "/", "", "not base64!")
 	broken.IsBase64Encoded = true

@@ -33,7 +33,11 @@ func (a *api) respond(w http.ResponseWriter, r *http.Request, res result) int {
 		return http.StatusNoContent
 	}
 	if file, ok := res.value.(served); ok && res.err == nil {
-		return file.write(w, r)
+		status, refused := file.write(w, r)
+		if refused == nil {
+			return status
+		}
+		res = result{err: refused}
 	}
 	status, value := http.StatusOK, res.value
 	if asked, ok := value.(accepted); ok {

@@ -87,39 +87,80 @@ func (a *api) fetchAttachment(c *call) (any, error) {
 // served is an answer that is a file.
 type served struct{ attachment.Content }
 
-// write writes the file, or the part of it that is asked for, and answers the status. Whatever it holds, it does not run in the origin of
-// Chips: its type is not guessed at, what is not known to be harmless is saved and not shown, and what is shown is in a sandbox.
-func (s served) write(w http.ResponseWriter, r *http.Request) int {
+// write writes the file, or the part of it that is asked for, and answers the status; where there is no such part nothing is written but
+// how long the file is. Whatever it holds, it does not run in the origin of Chips: its type is not guessed at, what is not known to be
+// harmless is saved and not shown, and what is shown is in a sandbox.
+func (s served) write(w http.ResponseWriter, r *http.Request) (int, *protocol.Error) {
 	h := w.Header()
-	h.Set("Cache-Control", "private, max-age=60") // access ends; not for long does a copy go on
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src 'self'")
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin") // apps of other origins show it
 	h.Set("Referrer-Policy", "no-referrer")               // the URL is a secret
-	if s.Location != "" {
+	head := r.Method == http.MethodHead
+	switch {
+	case s.Location != "" && head: // what is signed is a GET
+		s.describe(h)
+		h.Set("Content-Length", strconv.FormatInt(s.File.ByteSize, 10))
+		w.WriteHeader(http.StatusOK)
+		return http.StatusOK, nil
+	case s.Location != "":
 		h.Set("Cache-Control", "no-store")
 		h.Set("Location", s.Location)
 		w.WriteHeader(http.StatusFound)
-		return http.StatusFound
+		return http.StatusFound, nil
 	}
+	whole := r.Clone(r.Context())
+	whole.Header.Del("Range")
+	if head { // only a GET has ranges
+		r = whole
+	}
+	status := s.part(w, r)
+	if status == http.StatusRequestedRangeNotSatisfiable && h.Get("Content-Range") == "" { // it is no range, and says nothing
+		status = s.part(w, whole)
+	}
+	if status == http.StatusRequestedRangeNotSatisfiable {
+		h.Del("Content-Disposition")
+		return 0, protocol.Refuse(protocol.RangeNotSatisfiable, "Range asks for nothing of the file, which has %d bytes", s.File.ByteSize)
+	}
+	return status, nil
+}
+
+// describe sets the headers that say what the file is.
+func (s served) describe(h http.Header) {
+	h.Set("Cache-Control", "private, max-age=60") // access ends; not for long does a copy go on
 	h.Set("Content-Type", attachment.ContentType(s.File))
 	h.Set("Content-Disposition", s.Disposition)
 	h.Set("ETag", strconv.Quote(s.File.SHA256))
-	status := &statusOf{ResponseWriter: w, status: http.StatusOK}
-	http.ServeContent(status, r, "", time.Time{}, bytes.NewReader(s.Body))
-	return status.status
 }
 
-// statusOf remembers the status that was written.
-type statusOf struct {
+// part writes the part of the file that is asked for and answers the status. 416 is answered and not written.
+func (s served) part(w http.ResponseWriter, r *http.Request) int {
+	s.describe(w.Header())
+	answer := &partOf{ResponseWriter: w, status: http.StatusOK}
+	http.ServeContent(answer, r, "", time.Time{}, bytes.NewReader(s.Body))
+	return answer.status
+}
+
+// partOf remembers the status that was written, and keeps back a 416 with its words.
+type partOf struct {
 	http.ResponseWriter
 	status int
 }
 
 // WriteHeader writes the status.
-func (w *statusOf) WriteHeader(status int) {
+func (w *partOf) WriteHeader(status int) {
 	w.status = status
-	w.ResponseWriter.WriteHeader(status)
+	if status != http.StatusRequestedRangeNotSatisfiable {
+		w.ResponseWriter.WriteHeader(status)
+	}
+}
+
+// Write writes what is no 416's.
+func (w *partOf) Write(p []byte) (int, error) {
+	if w.status == http.StatusRequestedRangeNotSatisfiable {
+		return len(p), nil
+	}
+	return w.ResponseWriter.Write(p)
 }
 
 // listed is a version of a room's file as it is listed: with the message that posted it, what that said it was made from, and what an

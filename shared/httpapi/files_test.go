@@ -175,26 +175,39 @@ func TestFetching(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got.Header().Get(name), want)
 		}
 	}
+	part, whole, none := http.StatusPartialContent, http.StatusOK, http.StatusRequestedRangeNotSatisfiable
 	for asked, want := range map[string]struct {
-		status int
-		body   string
+		status             int
+		body, contentRange string
 	}{
-		"bytes=2-4": {http.StatusPartialContent, "234"}, "bytes=-3": {http.StatusPartialContent, "789"}, "bytes=8-": {http.StatusPartialContent, "89"},
-		"bytes=10-": {http.StatusRequestedRangeNotSatisfiable, ""}, "nonsense": {http.StatusRequestedRangeNotSatisfiable, ""},
+		"bytes=2-4": {part, "234", "bytes 2-4/10"}, "bytes=-3": {part, "789", "bytes 7-9/10"}, "bytes=8-": {part, "89", "bytes 8-9/10"},
+		"bytes=10-": {none, `{"code":"range_not_satisfiable","message":"Range asks for nothing of the file, which has 10 bytes"}`, "bytes */10"},
+		// What is no range of bytes says nothing.
+		"nonsense": {whole, content, ""}, "lines=1-2": {whole, content, ""}, "bytes=4-2": {whole, content, ""}, "bytes=a-b": {whole, content, ""},
+		"bytes=": {whole, content, ""}, "bytes=1-2,x": {whole, content, ""},
 	} {
 		got := w.fetch(target, "Range", asked)
-		if got.Code != want.status || want.body != "" && got.Body.String() != want.body {
-			t.Errorf("%s: %d %q", asked, got.Code, got.Body)
+		kind := map[bool]string{true: "application/json", false: "text/plain; charset=utf-8"}[want.status == none]
+		if got.Code != want.status || got.Body.String() != want.body || got.Header().Get("Content-Range") != want.contentRange || got.Header().Get("Content-Type") != kind {
+			t.Errorf("%s: %d %q %v", asked, got.Code, got.Body, got.Header())
+		}
+		if want.status == whole && (got.Header().Get("Etag") == "" || got.Header().Get("Content-Length") != "10") {
+			t.Errorf("%s: %v", asked, got.Header())
+		}
+	}
+	for _, asked := range []string{"", "bytes=2-4", "bytes=10-"} { // only a GET has ranges
+		if got := w.nobody.do("HEAD", target, nil, "Range", asked); got.status != whole || len(got.body) > 0 || got.header.Get("Content-Length") != "10" {
+			t.Errorf("HEAD with %q: %v %v", asked, got, got.header)
 		}
 	}
 	if got := w.fetch(target, "If-None-Match", `"`+digest(content)+`"`); got.Code != http.StatusNotModified || got.Body.Len() > 0 {
 		t.Errorf("what is known already: %d", got.Code)
 	}
-	none := w.urlOf(w.arjun.client, w.upload(w.arjun.client, "none", ""))
-	if got := w.fetch(none); got.Code != http.StatusOK || got.Body.Len() != 0 {
+	empty := w.urlOf(w.arjun.client, w.upload(w.arjun.client, "none", ""))
+	if got := w.fetch(empty); got.Code != http.StatusOK || got.Body.Len() != 0 {
 		t.Errorf("a file of nothing: %d", got.Code)
 	}
-	if got := w.fetch(none, "Range", "bytes=0-"); got.Code/100 == 5 {
+	if got := w.fetch(empty, "Range", "bytes=0-"); got.Code != http.StatusOK {
 		t.Errorf("a part of nothing: %d", got.Code)
 	}
 

@@ -16,7 +16,7 @@ func TestHTTPStatus(t *testing.T) {
 		"invalid_frame": 400, "invalid_event": 400, "invalid_request": 400, "unsupported_protocol": 400,
 		"unauthorized": 401, "forbidden": 403, "not_found": 404, "method_not_allowed": 405,
 		"stale_file": 409, "which_agent": 409, "agent_elsewhere": 409, "room_closed": 409, "lead_room": 409, "locked": 409,
-		"too_large": 413, "too_far_behind": 429, "internal": 500, "busy": 503,
+		"too_large": 413, "range_not_satisfiable": 416, "too_far_behind": 429, "internal": 500, "busy": 503,
 	}
 	if d := cmp.Diff(want, statuses); d != "" {
 		t.Error(d)
