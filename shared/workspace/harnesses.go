@@ -121,12 +121,12 @@ func (d *deciding) harnessRemoved() *protocol.Error {
 	h := d.s.Harness(draft.HarnessID)
 	// What one commit does not hold ends without an event of its own when the harness goes.
 	for _, a := range d.s.AgentsOf(h.ID) {
-		// The agent's runs and what they asked, its release and, at the end, the harness's own event.
-		if a.Room == "" || len(d.out)+len(d.topRuns(a.Room, a.ID))+d.waiting(a.Room)+2 > MaxEvents {
+		// The agent's runs and what they asked, its release, that it leads no more and, at the end, the harness's own event.
+		if a.Room == "" || len(d.out)+len(d.topRuns(a.Room, a.ID))+d.waiting(a.Room)+3 > MaxEvents {
 			continue
 		}
 		d.cancelRuns(a.Room, a.ID, ReasonRemoved)
-		d.emit(protocol.System, a.Room, &protocol.AgentReleased{AgentID: a.ID, Reason: ReasonRemoved, By: d.c.By.ID})
+		d.release(a, d.s.Rooms[a.Room], &protocol.AgentReleased{Reason: ReasonRemoved, By: d.c.By.ID})
 	}
 	d.answer(d.sender(), "", &protocol.HarnessRemoved{HarnessID: h.ID})
 	return nil
@@ -230,6 +230,9 @@ func (s *State) evolveHarnessRemoved(id string) {
 			room.Members = slices.DeleteFunc(room.Members, func(m string) bool { return s.harnessOf(m) == id })
 			maps.DeleteFunc(room.ContextFrom, func(m string, _ int64) bool { return s.harnessOf(m) == id })
 			maps.DeleteFunc(room.Seats, func(m string, _ Seat) bool { return s.harnessOf(m) == id })
+			if s.harnessOf(room.Lead) == id {
+				room.Lead = ""
+			}
 		}
 	}
 }

@@ -118,10 +118,15 @@ func TestHarnessSettings(t *testing.T) {
 	w.refused(protocol.Forbidden, mel, op(&ExchangeDraft{Stop: &Limit{ptr(5)}}))
 
 	f := &fixture{world: w}
-	run := f.start(h, 1, w.s.Agents[agent].Room, "")
+	room := w.s.Agents[agent].Room
+	run := f.start(h, 1, room, "")
+	w.must(mel, opIn(room, &protocol.SpaceLeadSet{AgentID: &agent}))
 	got := w.must(mel, op(&protocol.HarnessRemoved{HarnessID: h.ID}))
-	if diff := cmp.Diff([]string{"run.cancel", "agent.released", "harness.removed"}, types(got)); diff != "" {
+	if diff := cmp.Diff([]string{"run.cancel", "agent.released", "space.lead_set", "harness.removed"}, types(got)); diff != "" {
 		t.Fatal(diff)
+	}
+	if d, ok := got[2].Data.(*protocol.SpaceLeadSet); !ok || d.AgentID != nil || got[2].SpaceID != room || w.s.Rooms[room].Lead != "" {
+		t.Errorf("what it led is led by %+v", got[2])
 	}
 	if !w.s.Agents[agent].Archived || !w.s.Runs[run].EndedRun() {
 		t.Error("its agents are archived and its runs ended")

@@ -257,13 +257,15 @@ func TestAKeyOfARoomIsBounded(t *testing.T) {
 func TestRemovingTheBusiestHarnessIsOneDecision(t *testing.T) {
 	w := newWorld(t)
 	f := &fixture{world: w}
-	h, _, direct := w.harness(w.arjun, "Busy")
+	h, given, direct := w.harness(w.arjun, "Busy")
 	n := 0
 	for i, runs := range []int{150, 99, 150, 150} {
-		room := direct
+		room, lead := direct, given
 		if i > 0 {
-			room = w.room(w.arjun, fmt.Sprint("R", i), w.register(h, fmt.Sprint("k", i), fmt.Sprint("B", i)))
+			lead = w.register(h, fmt.Sprint("k", i), fmt.Sprint("B", i))
+			room = w.room(w.arjun, fmt.Sprint("R", i), lead)
 		}
+		w.must(w.arjun, opIn(room, &protocol.SpaceLeadSet{AgentID: &lead}))
 		for range runs {
 			f.start(h, n, room, "")
 			n++
@@ -276,6 +278,11 @@ func TestRemovingTheBusiestHarnessIsOneDecision(t *testing.T) {
 	for _, run := range w.s.Runs {
 		if !run.EndedRun() {
 			t.Fatal("a run goes on without its harness")
+		}
+	}
+	for _, room := range w.s.Rooms {
+		if room.Lead != "" {
+			t.Errorf("%s leads a room without its harness", room.Lead)
 		}
 	}
 }
