@@ -50,18 +50,20 @@ func run() error {
 		DeadLetters: os.Getenv("CHIPS_DEAD_LETTERS_ARN"),
 	})
 	url := apigw.PublicURL(cfg, os.Getenv("CHIPS_URL_PARAMETER"), time.Now)
+	watch := &deadline.Watch{Rows: table, Silent: set.Silent, Now: time.Now}
+	sessions := session.New(session.Config{
+		Engine: eng, Rows: table, Push: push, Limits: session.Limits{EventsPerFrame: set.EventsPerFrame}, Left: watch.Left, Now: time.Now, Log: log,
+	})
 	sender := fanout.New(fanout.Config{
-		Log: eng,
-		Connections: session.New(session.Config{
-			Engine: eng, Rows: table, Push: push, Limits: session.Limits{EventsPerFrame: set.EventsPerFrame}, Now: time.Now, Log: log,
-		}),
-		Rows:      table,
-		Push:      push,
-		Deadlines: deadline.New(deadline.Config{Log: eng, Rows: table, Alarms: alarms, Now: time.Now, Logger: log}),
-		Files:     attachment.New(attachment.Config{Rows: table, URL: url, URLFor: set.AttachmentURL, Now: time.Now}),
-		Now:       time.Now,
-		Logger:    log,
-		Late:      meter.Lag(emf.DeliveryLag),
+		Log:         eng,
+		Connections: sessions,
+		Rows:        table,
+		Push:        push,
+		Deadlines:   deadline.New(deadline.Config{Log: eng, Rows: table, Alarms: alarms, Watch: watch, Sockets: sessions, Now: time.Now, Logger: log}),
+		Files:       attachment.New(attachment.Config{Rows: table, URL: url, URLFor: set.AttachmentURL, Now: time.Now}),
+		Now:         time.Now,
+		Logger:      log,
+		Late:        meter.Lag(emf.DeliveryLag),
 	})
 	bell := apigw.Doorbell{
 		Ring:   sender.Ring,

@@ -14,6 +14,7 @@ import (
 	"github.com/chipschat/chips-aws/shared/apigw"
 	"github.com/chipschat/chips-aws/shared/attachment"
 	"github.com/chipschat/chips-aws/shared/auth"
+	"github.com/chipschat/chips-aws/shared/deadline"
 	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/emf"
 	"github.com/chipschat/chips-aws/shared/engine"
@@ -64,7 +65,10 @@ func run(ctx context.Context) error {
 		Rows: table, Log: eng, Blobs: blobs, Direct: blobs, Credentials: credentials, URL: url, URLFor: set.AttachmentURL, Now: time.Now, Logger: log,
 		Listener: transcribe.If(os.Getenv("CHIPS_TRANSCRIBE") == "1", cfg, bucket, time.Now),
 	})
-	sessions := session.New(session.Config{Engine: eng, Rows: table, Push: meter.Push(apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT"))), Now: time.Now, Log: log})
+	sessions := session.New(session.Config{
+		Engine: eng, Rows: table, Push: meter.Push(apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT"))), Now: time.Now, Log: log,
+		Left: (&deadline.Watch{Rows: table, Silent: set.Silent, Now: time.Now}).Left,
+	})
 	changes := managed.New(managed.Config{
 		Rows: table, Log: eng, Sockets: sessions, Alarms: scheduler.NewQueue(cfg, os.Getenv("CHIPS_DEADLINE_QUEUE"), time.Now), Now: time.Now, Logger: log,
 	})

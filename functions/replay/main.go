@@ -13,6 +13,7 @@ import (
 
 	"github.com/chipschat/chips-aws/shared/apigw"
 	"github.com/chipschat/chips-aws/shared/attachment"
+	"github.com/chipschat/chips-aws/shared/deadline"
 	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/emf"
 	"github.com/chipschat/chips-aws/shared/engine"
@@ -50,6 +51,7 @@ func run() error {
 		Files:     attachment.New(attachment.Config{Rows: table, URL: url, URLFor: set.AttachmentURL, Now: time.Now}),
 		Limits:    session.Limits{EventsPerFrame: set.EventsPerFrame},
 		Unordered: true,
+		Left:      (&deadline.Watch{Rows: table, Silent: set.Silent, Now: time.Now}).Left,
 		Now:       time.Now,
 		Log:       slog.Default(),
 	})

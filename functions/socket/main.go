@@ -13,6 +13,7 @@ import (
 	"github.com/chipschat/chips-aws/shared/apigw"
 	"github.com/chipschat/chips-aws/shared/attachment"
 	"github.com/chipschat/chips-aws/shared/auth"
+	"github.com/chipschat/chips-aws/shared/deadline"
 	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/emf"
 	"github.com/chipschat/chips-aws/shared/engine"
@@ -57,6 +58,7 @@ func run() error {
 		Server:      protocol.Server{Name: settings.ServerName, Version: settings.Version()},
 		Unordered:   true,
 		PingFrames:  true,
+		Left:        (&deadline.Watch{Rows: table, Silent: set.Silent, Now: time.Now}).Left,
 		Now:         time.Now,
 		Log:         slog.Default(),
 	})

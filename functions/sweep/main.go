@@ -1,5 +1,5 @@
 // Command sweep runs every minute. It does what was missed: sockets that could not be closed, replays that died, deadlines that nobody
-// fired. And it pings sockets by frames, which API Gateway does not do, and closes those that do not answer. Rows that only end, such as
+// fired. It says which harnesses are away. And it pings sockets by frames, which API Gateway does not do, and closes those that do not answer. Rows that only end, such as
 // tickets and codes, are the table's own to delete.
 package main
 
@@ -47,7 +47,8 @@ func run() error {
 	meter := emf.New(os.Stdout, os.Getenv("CHIPS_METRICS"), time.Now)
 	table := meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE")))
 	push := apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT"))
-	sessions := session.New(session.Config{Rows: table, Push: push, PingFrames: true, Now: time.Now, Log: slog.Default()})
+	watch := &deadline.Watch{Rows: table, Silent: set.Silent, Now: time.Now}
+	sessions := session.New(session.Config{Rows: table, Push: push, PingFrames: true, Left: watch.Left, Now: time.Now, Log: slog.Default()})
 	keepalive := session.NewKeepalive(sessions, session.KeepaliveConfig{
 		Hearing: push, Every: set.Ping, Silent: set.Silent, Missed: 2 * time.Minute,
 	})
@@ -58,7 +59,7 @@ func run() error {
 	changes := managed.New(managed.Config{Rows: table, Log: eng, Now: time.Now, Logger: slog.Default()})
 	keeper := deadline.New(deadline.Config{
 		Log: eng, Rows: table, Alarms: scheduler.NewQueue(cfg, os.Getenv("CHIPS_DEADLINE_QUEUE"), time.Now),
-		Now: time.Now, Logger: slog.Default(), Late: meter.Lag(emf.DeadlineLag),
+		Watch: watch, Sockets: sessions, Now: time.Now, Logger: slog.Default(), Late: meter.Lag(emf.DeadlineLag),
 	})
 	lambda.Start(meter.Each(lambda.NewHandler(sweep.New(sweep.Config{
 		Rows: table,

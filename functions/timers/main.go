@@ -18,6 +18,7 @@ import (
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/managed"
 	"github.com/chipschat/chips-aws/shared/scheduler"
+	"github.com/chipschat/chips-aws/shared/session"
 	"github.com/chipschat/chips-aws/shared/settings"
 )
 
@@ -47,12 +48,14 @@ func run() error {
 	alarms := scheduler.NewQueue(cfg, os.Getenv("CHIPS_DEADLINE_QUEUE"), time.Now)
 	changes := managed.New(managed.Config{Rows: table, Log: eng, Alarms: alarms, Now: time.Now, Logger: log})
 	keeper := deadline.New(deadline.Config{
-		Log:    files.Engine(eng),
-		Rows:   table,
-		Alarms: alarms,
-		Now:    time.Now,
-		Logger: log,
-		Late:   meter.Lag(emf.DeadlineLag),
+		Log:     files.Engine(eng),
+		Rows:    table,
+		Alarms:  alarms,
+		Watch:   &deadline.Watch{Rows: table, Silent: set.Silent, Now: time.Now},
+		Sockets: session.New(session.Config{Rows: table, Now: time.Now, Log: log}),
+		Now:     time.Now,
+		Logger:  log,
+		Late:    meter.Lag(emf.DeadlineLag),
 	})
 	lambda.Start(meter.Each(lambda.NewHandler(apigw.Timers(changes.FireOr(keeper.Fire), log))))
 	return nil

@@ -44,7 +44,8 @@ answers the owner's key, with which people, rooms and harnesses are made.
 What the environment sets, with its default:
   CHIPS_TICKET_TTL_MS=30000    how long a socket ticket is good
   CHIPS_PING_MS=20000          between two pings of a socket
-  CHIPS_SILENT_MS=60000        silence after which a socket is closed
+  CHIPS_SILENT_MS=60000        silence after which a socket is closed, and time
+                               without one after which a harness is away
   CHIPS_BACKLOG_FRAMES=1000    frames a socket may be behind before it is closed
   CHIPS_EVENTS_PER_FRAME=500   events in one frame, 500 at most
   CHIPS_ACCEPT_URL_TOKEN=1     a token in the socket's URL is taken; 0: only tickets

@@ -76,12 +76,15 @@ func newStack(table *embedded.Table, blobs *embedded.Blobs, url string, set sett
 	})
 	workspaces := s.files.Engine(core)
 	s.timers = embedded.NewTimers(func(ctx context.Context, a deadline.Alarm) error { return s.managed.FireOr(s.keeper.Fire)(ctx, a) }, time.Now, log)
-	s.keeper = deadline.New(deadline.Config{Log: workspaces, Rows: table, Alarms: s.timers, Now: time.Now, Logger: log})
+	watch := &deadline.Watch{Rows: table, Silent: set.Silent, Now: time.Now, Alarms: s.timers}
 	s.sessions = session.New(session.Config{
 		Engine: workspaces, Rows: table, Push: s.gateway, Replays: s, Credentials: credentials, Files: s.files,
 		Limits:    session.Limits{EventsPerFrame: set.EventsPerFrame},
 		Server:    protocol.Server{Name: settings.ServerName, Version: settings.Version()},
-		Unordered: mode == "shuffled", PingFrames: front.Faithful, Now: time.Now, Log: log,
+		Unordered: mode == "shuffled", PingFrames: front.Faithful, Left: watch.Left, Now: time.Now, Log: log,
+	})
+	s.keeper = deadline.New(deadline.Config{
+		Log: workspaces, Rows: table, Alarms: s.timers, Watch: watch, Sockets: s.sessions, Now: time.Now, Logger: log,
 	})
 	s.managed = managed.New(managed.Config{Rows: table, Log: workspaces, Sockets: s.sessions, Alarms: s.timers, Now: time.Now, Logger: log})
 	s.sweeper, s.sweepEvery = s.newSweep(set, front.Faithful)
@@ -107,8 +110,10 @@ const ringers = 16
 // start runs what runs beside requests.
 func (s *stack) start() {
 	s.running.Go(func() { s.feed.Run(s.life, ringers, s.ring) })
-	s.running.Go(s.sweep)
-	s.running.Go(s.rearm)
+	s.running.Go(func() {
+		s.rearm() // before anybody goes by rows that another process left
+		s.sweep()
+	})
 }
 
 // stop closes the sockets, lets what is under way finish as long as ctx goes, and ends the rest.
@@ -140,7 +145,7 @@ func (s *stack) ring(ctx context.Context, c embedded.Change) {
 }
 
 // rearm sets the timers of everything that was pending when the process ended last. It goes by the logs and not by the rows of deadlines:
-// what was committed in the last moment has no row yet.
+// what was committed in the last moment has no row yet, and harnesses whose sockets ended with the process have their time to come back.
 func (s *stack) rearm() {
 	workspaces, err := s.table.Workspaces(s.life)
 	if err != nil && s.life.Err() == nil {

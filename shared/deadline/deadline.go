@@ -10,7 +10,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/chipschat/chips-aws/shared/engine"
-	"github.com/chipschat/chips-aws/shared/protocol"
 	"github.com/chipschat/chips-aws/shared/workspace"
 )
 
@@ -47,9 +46,12 @@ type Config struct {
 	Logger *slog.Logger
 	// Late, where there is one, is told of each deadline that fired how long after it was due.
 	Late func(workspace string, lag time.Duration)
+	// Watch is how harnesses come to be looked at that may be away, and Sockets who is not; nil where nobody is looked at.
+	Watch   *Watch
+	Sockets Sockets
 }
 
-// Keeper arms deadlines and fires them. It is for any number of goroutines, and any number of keepers may share a table.
+// Keeper arms deadlines and fires them, and looks who is away. It is for any number of goroutines, and any number of keepers may share a table.
 type Keeper struct{ c Config }
 
 // New makes a Keeper of its parts.
@@ -65,7 +67,7 @@ func rowKey(a Alarm) (pk, sk string) { return RowPrefix + a.WorkspaceID, a.Kind 
 func (k *Keeper) Arm(ctx context.Context, ws string, commits []engine.Commit) error {
 	var from, to int64
 	for _, c := range commits {
-		sets, err := maySet(c)
+		sets, err := k.maySet(ctx, c)
 		if err != nil {
 			return fmt.Errorf("arm deadlines of %s: %w", ws, err)
 		}
@@ -81,7 +83,11 @@ func (k *Keeper) Arm(ctx context.Context, ws string, commits []engine.Commit) er
 		return nil
 	}
 	var pending []workspace.Deadline
+	var present []string
 	err := k.c.Log.Read(ctx, ws, func(s *workspace.State) error {
+		if len(commits) == 0 {
+			present = s.Present()
+		}
 		for _, d := range s.Deadlines(k.c.Log.Waits()) {
 			if len(commits) == 0 || from <= d.Set && d.Set <= to {
 				pending = append(pending, d)
@@ -97,20 +103,24 @@ func (k *Keeper) Arm(ctx context.Context, ws string, commits []engine.Commit) er
 			return err
 		}
 	}
-	return nil
+	return k.watchAll(ctx, ws, present)
 }
 
-func maySet(c engine.Commit) (bool, error) {
+// maySet says whether a commit can set deadlines. The harnesses that may be away by it are watched.
+func (k *Keeper) maySet(ctx context.Context, c engine.Commit) (sets bool, err error) {
 	events, err := c.Decode()
 	if err != nil {
 		return false, fmt.Errorf("commit at %d: %w", c.First, err)
 	}
 	for _, e := range events {
-		if workspace.MaySetDeadline(e) {
-			return true, nil
+		sets = sets || workspace.MaySetDeadline(e)
+		if id := workspace.MayBeAway(e); id != "" && k.c.Watch != nil {
+			if err := k.c.Watch.Left(ctx, c.Workspace, id); err != nil {
+				return false, err
+			}
 		}
 	}
-	return false, nil
+	return sets, nil
 }
 
 // set writes a deadline's row, and then sets its alarm.
@@ -139,18 +149,18 @@ func (k *Keeper) Fire(ctx context.Context, a Alarm) error {
 	if err := k.waitOut(ctx, a.Due); err != nil {
 		return err
 	}
+	if a.Kind == away || a.Kind == workspace.DueRestart { // of a harness that is not waited for any more is said what is true then (RST-9)
+		if err := k.look(ctx, a.WorkspaceID); err != nil || a.Kind == away {
+			return err
+		}
+	}
 	pk, sk := rowKey(a)
 	row, kept, err := k.c.Rows.Get(ctx, pk, sk)
 	if err != nil {
 		return fmt.Errorf("fire %s %s of %s: %w", a.Kind, a.ID, a.WorkspaceID, err)
 	}
-	cmd := workspace.Command{
-		By:        workspace.Caller{Workspace: a.WorkspaceID, Kind: protocol.KindSystem, ID: protocol.SystemID},
-		Draft:     workspace.Draft(&workspace.FireDraft{Kind: a.Kind, ID: a.ID}),
-		Operation: true,
-	}
 	before := k.c.Now()
-	out, err := k.c.Log.Do(ctx, a.WorkspaceID, cmd)
+	out, err := k.system(ctx, a.WorkspaceID, &workspace.FireDraft{Kind: a.Kind, ID: a.ID})
 	if err != nil {
 		return fmt.Errorf("fire %s %s of %s: %w", a.Kind, a.ID, a.WorkspaceID, err)
 	}

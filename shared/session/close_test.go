@@ -57,7 +57,7 @@ func TestWhatCannotBeClosed(t *testing.T) {
 	if !row.Closing || row.Sub != nil || row.IsLive() || row.IsReplaying() {
 		t.Errorf("the row is %+v", row)
 	}
-	if got, _ := w.sessions.Connected(ctx, w.ws, w.scout.ID); got {
+	if got, _ := w.sessions.Holders(ctx, w.ws); got[w.scout.ID] {
 		t.Error("it counts as connected")
 	}
 	if reply := c.frame(`{"frame":"subscribe","workspace_id":"` + w.ws + `"}`); reply.Close != 1008 {

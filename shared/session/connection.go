@@ -195,15 +195,16 @@ func (s *Sessions) MarkBehind(ctx context.Context, c *Connection, n int64) error
 	return err
 }
 
-// Connected says whether a person or a harness has a connection.
-func (s *Sessions) Connected(ctx context.Context, ws, id string) (bool, error) {
+// Holders are the people and harnesses of a workspace that have a connection.
+func (s *Sessions) Holders(ctx context.Context, ws string) (map[string]bool, error) {
 	list, err := s.List(ctx, ws, nil)
+	held := map[string]bool{}
 	for _, c := range list {
-		if c.Holder == id && !c.Closing {
-			return true, err
+		if !c.Closing {
+			held[c.Holder] = true
 		}
 	}
-	return false, err
+	return held, err
 }
 
 func recipientOf(c workspace.Caller) delivery.Recipient {

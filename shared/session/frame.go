@@ -109,11 +109,11 @@ func (s *Sessions) hello(ctx context.Context, conn Connection, c workspace.Calle
 	s.knowHello(conn.ID)
 	now := s.c.Now()
 	var e protocol.Event
-	known, waited := false, false
+	known, gone := false, false
 	err = s.c.Engine.Read(ctx, c.Workspace, func(st *workspace.State) error {
 		h := st.Harness(c.ID)
 		known = st.Person(c.ID) != nil || h != nil
-		waited = h != nil && h.Status == workspace.StatusRestarting
+		gone = h != nil && h.Gone()
 		e = delivery.Hello(st, recipientOf(c), s.c.Server, protocol.NewID(protocol.PrefixEvent, now, entropy()), now)
 		return nil
 	})
@@ -123,7 +123,7 @@ func (s *Sessions) hello(ctx context.Context, conn Connection, c workspace.Calle
 	if !known {
 		return Reply{Close: closePolicy, Reason: "you are not in this workspace"}, nil
 	}
-	if waited { // a socket that opens is the harness's next word (RST-7)
+	if gone { // a socket that opens is the harness's next word (RST-7)
 		_, err := s.c.Engine.Do(ctx, c.Workspace, workspace.Command{
 			By:    workspace.Caller{Workspace: c.Workspace, Kind: protocol.KindSystem, ID: protocol.SystemID},
 			Draft: workspace.Draft(&workspace.BackDraft{HarnessID: c.ID}), Operation: true,

@@ -262,14 +262,12 @@ func TestConnectAsksAgain(t *testing.T) {
 	}
 }
 
-func TestConnected(t *testing.T) {
+func TestHolders(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
 	c := w.connect(w.scout)
-	for id, want := range map[string]bool{w.scout.ID: true, w.ledger.ID: false} {
-		if got, err := w.sessions.Connected(ctx, w.ws, id); err != nil || got != want {
-			t.Errorf("%s connected: %v, %v", id, got, err)
-		}
+	if got, err := w.sessions.Holders(ctx, w.ws); err != nil || len(got) != 1 || !got[w.scout.ID] {
+		t.Errorf("connected are %v, %v", got, err)
 	}
 	if err := w.sessions.Disconnect(ctx, c.id, w.scout); err != nil {
 		t.Fatal(err)
@@ -277,7 +275,7 @@ func TestConnected(t *testing.T) {
 	if err := w.sessions.Disconnect(ctx, c.id, w.scout); err != nil {
 		t.Errorf("a second time: %v", err)
 	}
-	if got, _ := w.sessions.Connected(ctx, w.ws, w.scout.ID); got {
+	if got, _ := w.sessions.Holders(ctx, w.ws); len(got) > 0 {
 		t.Error("still connected")
 	}
 }
@@ -288,7 +286,7 @@ func TestConnectionsExpire(t *testing.T) {
 		w := newWorld(t)
 		c := w.connect(w.scout).hello("")
 		time.Sleep(2*time.Hour + 6*time.Minute)
-		if got, _ := w.sessions.Connected(context.Background(), w.ws, w.scout.ID); got {
+		if got, _ := w.sessions.Holders(context.Background(), w.ws); len(got) > 0 {
 			t.Error("still connected")
 		}
 		if reply := c.frame(`{"frame":"subscribe","workspace_id":"` + w.ws + `"}`); reply.Close != 1008 {

@@ -51,8 +51,10 @@ type Config struct {
 	Unordered bool
 	// PingFrames says that the transport sends no pings of its own: a Keepalive is to, and finds the workspaces that have sockets.
 	PingFrames bool
-	Now        func() time.Time
-	Log        *slog.Logger
+	// Left, where there is one, is told of a harness before a connection of it is forgotten: it may have been the last.
+	Left func(ctx context.Context, workspace, harness string) error
+	Now  func() time.Time
+	Log  *slog.Logger
 }
 
 // Limits are the numbers of sockets; a zero one is its default.
@@ -119,7 +121,7 @@ func (s *Sessions) Connect(ctx context.Context, connID string, c workspace.Calle
 	}
 	if s.c.PingFrames {
 		if err := s.list(ctx, c.Workspace); err != nil {
-			return errors.Join(err, s.Forget(ctx, c.Workspace, connID))
+			return errors.Join(err, s.Disconnect(ctx, connID, c))
 		}
 	}
 	if s.c.Credentials == nil {
@@ -131,7 +133,7 @@ func (s *Sessions) Connect(ctx context.Context, connID string, c workspace.Calle
 		return fmt.Errorf("look at credential %s again: %w", c.Credential, err)
 	}
 	if !stands {
-		return errors.Join(protocol.Refuse(protocol.Unauthorized, "the credential was taken back"), s.Forget(ctx, c.Workspace, connID))
+		return errors.Join(protocol.Refuse(protocol.Unauthorized, "the credential was taken back"), s.Disconnect(ctx, connID, c))
 	}
 	return nil
 }
@@ -139,14 +141,35 @@ func (s *Sessions) Connect(ctx context.Context, connID string, c workspace.Calle
 // Disconnect takes the row of a closed connection away. It may be called twice or never: a row that is left over goes when a push
 // finds its socket gone, and at the end of its time.
 func (s *Sessions) Disconnect(ctx context.Context, connID string, c workspace.Caller) error {
-	return s.Forget(ctx, c.Workspace, connID)
+	return s.forget(ctx, c.Workspace, connID, c.Kind, c.ID)
 }
 
 // Forget deletes the row of a connection whose socket is gone.
 func (s *Sessions) Forget(ctx context.Context, ws, connID string) error {
+	var c Connection
+	if s.c.Left != nil { // whose it is has to be known first
+		row, ok, err := s.c.Rows.Get(ctx, connectionsPK(ws), connID)
+		if err != nil {
+			return fmt.Errorf("read connection %s: %w", connID, err)
+		}
+		if ok {
+			c, _ = decodeConnection(ws, row) // one that cannot be read has to go too
+		}
+	}
+	return s.forget(ctx, ws, connID, c.Kind, c.Holder)
+}
+
+// forget deletes the row of somebody's connection. What comes of a harness's leaving is seen to first, so that nobody who dies in between
+// leaves one that nobody looks at.
+func (s *Sessions) forget(ctx context.Context, ws, connID string, kind protocol.ActorKind, holder string) error {
 	s.mu.Lock()
 	delete(s.said, connID)
 	s.mu.Unlock()
+	if s.c.Left != nil && kind == protocol.KindHarness {
+		if err := s.c.Left(ctx, ws, holder); err != nil {
+			return err
+		}
+	}
 	if _, err := s.c.Rows.Delete(ctx, connectionsPK(ws), connID, engine.Always); err != nil && !errors.Is(err, engine.ErrCondition) {
 		return fmt.Errorf("delete connection %s: %w", connID, err)
 	}

@@ -16,7 +16,7 @@ import (
 type Settings struct {
 	TicketTTL     time.Duration   // how long a socket ticket is good
 	Ping          time.Duration   // between two pings of a socket
-	Silent        time.Duration   // silence after which a socket is closed
+	Silent        time.Duration   // silence after which a socket is closed, and time without one after which a harness is away
 	Waits         workspace.Waits // what the rules wait for
 	AttachmentURL time.Duration   // how long a signed URL is good
 

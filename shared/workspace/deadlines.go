@@ -50,7 +50,7 @@ type due struct {
 var dues = map[string]due{
 	dueFork:     missedAsks(true, dueFork),
 	dueNewAgent: missedAsks(false, dueNewAgent),
-	dueRestart:  {restartPending, (*deciding).restartOver},
+	DueRestart:  {restartPending, (*deciding).restartOver},
 	dueHeld:     {heldPending, (*deciding).heldDue},
 	dueLead:     {leadIdle, (*deciding).handToLead},
 }

@@ -139,19 +139,21 @@ func (d *deciding) harnessStatusSet() *protocol.Error {
 		return d.restart(draft)
 	case *BackDraft:
 		return d.back(draft)
+	case *AwayDraft:
+		return d.away(draft)
 	}
 	draft, ok := d.c.Draft.Data.(*protocol.HarnessStatusSet)
 	if !ok || d.c.By.Kind != protocol.KindHarness || draft.HarnessID != d.c.By.ID {
 		return forbidden("only the harness itself says how it is")
 	}
 	switch {
-	case draft.Status != "ok" && draft.Status != "trouble":
+	case draft.Status != StatusOK && draft.Status != StatusTrouble:
 		return d.bad(`status is "ok" or "trouble"`)
 	case len(draft.Message) > maxStatusWords:
 		return d.bad("message is over %d bytes", maxStatusWords)
 	}
 	h := d.s.Harness(draft.HarnessID)
-	if h.Status == draft.Status && h.StatusWords == draft.Message {
+	if h.status() == draft.Status && h.StatusWords == draft.Message {
 		return nil
 	}
 	d.answer(d.sender(), "", draft)

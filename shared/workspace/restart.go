@@ -1,21 +1,27 @@
 package workspace
 
-import "github.com/chipschat/chips-aws/shared/protocol"
+import (
+	"cmp"
 
-// How a harness is, beside what it says itself (ok and trouble).
-const (
-	StatusOK         = "ok"
-	StatusRestarting = "restarting"
+	"github.com/chipschat/chips-aws/shared/protocol"
 )
 
-// dueRestart is the kind of deadline after which a restart is not waited for any more.
-const dueRestart = "restart"
+// How a harness is. It says ok and trouble itself, and Chips the others.
+const (
+	StatusOK         = "ok"
+	StatusTrouble    = "trouble"
+	StatusRestarting = "restarting"
+	StatusAway       = "away"
+)
+
+// DueRestart is the kind of deadline after which a restart is not waited for any more.
+const DueRestart = "restart"
 
 type (
 	// RestartDraft is a person's asking a harness to restart.
 	RestartDraft struct{ HarnessID string }
 
-	// BackDraft is Chips' word that a harness is waited for no more: it has a socket again, or could not be asked.
+	// BackDraft is Chips' word that a harness is there: it has a socket again, or could not be asked to restart.
 	BackDraft struct{ HarnessID string }
 )
 
@@ -57,30 +63,34 @@ func (d *deciding) restart(draft *RestartDraft) *protocol.Error {
 	return nil
 }
 
-// back has a harness that was waited for read as it did before.
+// back has a harness that was waited for, or away, read as it did before.
 func (d *deciding) back(draft *BackDraft) *protocol.Error {
 	if d.c.By.Kind != protocol.KindSystem {
 		return forbidden("only Chips says that a harness is back")
 	}
-	if h := d.s.Harness(draft.HarnessID); h != nil && h.Status == StatusRestarting {
+	if h := d.s.Harness(draft.HarnessID); h != nil && h.Gone() {
 		d.answer(protocol.System, "", &protocol.HarnessStatusSet{HarnessID: h.ID, Status: h.before(), Message: h.BeforeWords})
 	}
 	return nil
 }
 
-func (h *Harness) before() string {
-	if h.Before == "" {
-		return StatusOK
-	}
-	return h.Before
-}
+// Gone says whether a harness reads as restarting or away: the next socket it has ends that.
+func (h *Harness) Gone() bool { return gone(h.Status) }
+
+func gone(status string) bool { return status == StatusRestarting || status == StatusAway }
+
+// status is how a harness reads; nothing was ever said of one that is new.
+func (h *Harness) status() string { return cmp.Or(h.Status, StatusOK) }
+
+// before is how a harness that is gone read before.
+func (h *Harness) before() string { return cmp.Or(h.Before, StatusOK) }
 
 // evolveStatus folds how a harness is. Asked once more while it restarts, it is waited for from then.
 func (h *Harness) evolveStatus(e protocol.Event, d *protocol.HarnessStatusSet) {
 	switch {
-	case d.Status != StatusRestarting:
+	case !gone(d.Status):
 		h.Before, h.BeforeWords = "", ""
-	case h.Status != StatusRestarting:
+	case !h.Gone():
 		h.Before, h.BeforeWords = h.Status, h.StatusWords
 	}
 	h.Status, h.StatusWords, h.StatusSeq, h.StatusAt = d.Status, d.Message, e.Seq, e.TS
@@ -91,7 +101,7 @@ func restartPending(s *State, w Waits) []Deadline {
 	var all []Deadline
 	for _, h := range s.Harnesses {
 		if h.Status == StatusRestarting && !h.Removed {
-			all = append(all, Deadline{Kind: dueRestart, ID: h.ID, Due: h.StatusAt.Add(w.Restart), Set: h.StatusSeq})
+			all = append(all, Deadline{Kind: DueRestart, ID: h.ID, Due: h.StatusAt.Add(w.Restart), Set: h.StatusSeq})
 		}
 	}
 	return all

@@ -72,7 +72,7 @@ type Harness struct {
 	Capabilities []string `json:"capabilities,omitzero"`
 	Status       string   `json:"status,omitzero"`
 	StatusWords  string   `json:"status_words,omitzero"`
-	// StatusSeq and StatusAt are of the event that set its status; Before and BeforeWords are what it was while a restart is waited for.
+	// StatusSeq and StatusAt are of the event that set its status; Before and BeforeWords are what it was while it is gone (Gone).
 	StatusSeq   int64            `json:"status_seq,omitzero"`
 	StatusAt    protocol.Time    `json:"status_at,omitzero"`
 	Before      string           `json:"before,omitzero"`
