@@ -46,7 +46,7 @@ func (b *bench) environment(endpoint, table string) ([]string, error) {
 	}
 	env := []string{
 		"AWS_REGION=eu-central-1", "AWS_ACCESS_KEY_ID=AKID", "AWS_SECRET_ACCESS_KEY=SECRET", "AWS_SESSION_TOKEN=SESSION",
-		"AWS_ENDPOINT_URL=" + endpoint, "AWS_LAMBDA_FUNCTION_NAME=bench", "PATH=" + os.Getenv("PATH"), "GOGC=" + os.Getenv("FGOGC"),
+		"AWS_ENDPOINT_URL=" + endpoint, "AWS_LAMBDA_FUNCTION_NAME=bench", "PATH=" + os.Getenv("PATH"),
 	}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(named.FindAllString(string(template), -1)))) {
 		switch {
