@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/sivchari/kumo"
@@ -186,15 +187,13 @@ func (c *cloud) note(function, call string) {
 // createTable makes the table by the adapter's own account of it.
 func createTable(t *testing.T, endpoint, name string) {
 	t.Helper()
-	if err := dynamo.CreateTable(context.Background(), newClient(endpoint), name); err != nil {
+	if err := dynamo.CreateTable(context.Background(), dynamodb.NewFromConfig(configOf(endpoint)), name); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func newClient(endpoint string) *dynamodb.Client {
-	return dynamodb.New(dynamodb.Options{
-		BaseEndpoint: &endpoint, Region: "eu-central-1", Credentials: credentials.NewStaticCredentialsProvider("AKID", "SECRET", ""),
-	})
+func configOf(endpoint string) aws.Config {
+	return aws.Config{BaseEndpoint: &endpoint, Region: "eu-central-1", Credentials: credentials.NewStaticCredentialsProvider("AKID", "SECRET", "")}
 }
 
 // streamOf is a batch of the table's stream: a record of each commit of a workspace.

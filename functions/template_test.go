@@ -195,7 +195,7 @@ func reads(t *testing.T, folder string) []string {
 func TestEnvironmentIsWhatTheMainsRead(t *testing.T) {
 	tp := readTemplate(t)
 	everywhere, _ := at(tp.root, "Globals", "Function", "Environment", "Variables").(map[string]any)
-	readAnywhere := map[string]bool{"GOMEMLIMIT": true} // by Go itself
+	readAnywhere := map[string]bool{"GOMAXPROCS": true, "GOMEMLIMIT": true} // by Go itself
 	for folder, f := range tp.functions(t) {
 		own, _ := at(f, "Properties", "Environment", "Variables").(map[string]any)
 		names := reads(t, folder)

@@ -58,9 +58,9 @@ var table = map[string]row{
 	"shared/s3blob":            {"protocol attachment", "context aws net"},
 	"shared/transcribe":        {"protocol attachment", "context aws net"},
 	"shared/emf":               {"engine session", "context"},
-	"shared/dynamo":            {"protocol engine", "context aws lambda"},
+	"shared/dynamo":            {"protocol engine awscall", "context aws net lambda"},
 	"shared/dynamo/dynamotest": {"dynamo apigw", "context aws os"},
-	"shared/apigw":             {"protocol workspace engine auth session fanout httpapi deadline", "context net aws lambda"},
+	"shared/apigw":             {"protocol workspace engine auth session fanout httpapi deadline awscall", "context net aws lambda"},
 
 	// the suite every adapter of a port runs, and the client of the protocol
 	"shared/porttest": {"protocol workspace engine deadline attachment", "context clock"},
@@ -68,6 +68,9 @@ var table = map[string]row{
 
 	// what tests have stand between the AWS adapters and AWS
 	"shared/faultproxy": {"", "context net"},
+
+	// what adapters call AWS through; signatures say the time it is
+	"shared/awscall": {"", "context aws net clock"},
 
 	// mains and what stands in for AWS on one machine
 	"localstack/gateway": {"protocol workspace engine auth session fanout httpapi", "context net lambda"},

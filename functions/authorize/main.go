@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/chipschat/chips-aws/shared/apigw"
 	"github.com/chipschat/chips-aws/shared/auth"
@@ -39,7 +38,7 @@ func run() error {
 	}
 	meter := emf.New(os.Stdout, os.Getenv("CHIPS_METRICS"), time.Now)
 	service := auth.New(auth.Config{
-		Rows:           meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE"))),
+		Rows:           meter.Table(dynamo.New(dynamo.NewClient(cfg), os.Getenv("CHIPS_TABLE"))),
 		PersonKeys:     set.PersonKeys,
 		AcceptURLToken: set.AcceptURLToken,
 		TicketTTL:      set.TicketTTL,

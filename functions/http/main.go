@@ -9,7 +9,6 @@ import (
 	_ "time/tzdata" // the image has none
 
 	"github.com/aws/aws-lambda-go/lambda"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/chipschat/chips-aws/shared/apigw"
 	"github.com/chipschat/chips-aws/shared/attachment"
@@ -54,7 +53,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	meter := emf.New(os.Stdout, os.Getenv("CHIPS_METRICS"), time.Now)
-	table, log := meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE"))), slog.Default()
+	table, log := meter.Table(dynamo.New(dynamo.NewClient(cfg), os.Getenv("CHIPS_TABLE"))), slog.Default()
 	eng := engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits, Prices: set.Prices})
 	credentials := auth.New(auth.Config{
 		Rows: table, AdminToken: admin, PersonKeys: set.PersonKeys, AcceptURLToken: set.AcceptURLToken, TicketTTL: set.TicketTTL, Now: time.Now, Log: log,

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/chipschat/chips-aws/shared/apigw"
 	"github.com/chipschat/chips-aws/shared/attachment"
@@ -45,7 +44,7 @@ func run() error {
 		return err
 	}
 	meter := emf.New(os.Stdout, os.Getenv("CHIPS_METRICS"), time.Now)
-	table := meter.Table(dynamo.New(dynamodb.NewFromConfig(cfg), os.Getenv("CHIPS_TABLE")))
+	table := meter.Table(dynamo.New(dynamo.NewClient(cfg), os.Getenv("CHIPS_TABLE")))
 	push := apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT"))
 	watch := &deadline.Watch{Rows: table, Silent: set.Silent, Now: time.Now}
 	sessions := session.New(session.Config{Rows: table, Push: push, PingFrames: true, Left: watch.Left, Now: time.Now, Log: slog.Default()})

@@ -30,7 +30,7 @@ const handlersTable = "chips-handlers"
 
 // stage is a large workspace on an emulated DynamoDB, and the functions that serve it.
 type stage struct {
-	client         *dynamodb.Client
+	api            dynamo.API
 	by             workspace.Caller
 	room           string
 	socket, fanout *lambda
@@ -42,8 +42,8 @@ func (b *bench) handlers(ctx context.Context) error {
 	events := b.pick(10_000, 2_000)
 	emulator := kumo.NewServer()
 	defer emulator.Close()
-	s := &stage{client: dynamotest.Client(emulator.URL)}
-	if err := dynamo.CreateTable(ctx, s.client, handlersTable); err != nil {
+	s := &stage{api: dynamotest.API(emulator.URL)}
+	if err := dynamo.CreateTable(ctx, dynamotest.Client(emulator.URL), handlersTable); err != nil {
 		return err
 	}
 	if err := s.fill(ctx, events); err != nil {
@@ -87,7 +87,7 @@ func (b *bench) handlers(ctx context.Context) error {
 
 // fill makes the workspace, and a snapshot of it as fan-out would have written.
 func (s *stage) fill(ctx context.Context, events int) error {
-	table := dynamo.New(s.client, handlersTable)
+	table := dynamo.New(s.api, handlersTable)
 	g := engine.New(table, engine.Options{Now: time.Now})
 	town, err := build(ctx, g)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *stage) write(ctx context.Context, key int, fields string) error {
 
 // record is the newest commit as the table's stream tells of it.
 func (s *stage) record(ctx context.Context) (any, error) {
-	out, err := s.client.Query(ctx, &dynamodb.QueryInput{
+	out, err := s.api.Query(ctx, &dynamodb.QueryInput{
 		TableName: aws.String(handlersTable), KeyConditionExpression: aws.String("pk = :pk AND begins_with(sk, :sk)"), ScanIndexForward: aws.Bool(false), Limit: aws.Int32(1),
 		ExpressionAttributeValues: map[string]types.AttributeValue{":pk": &types.AttributeValueMemberS{Value: s.by.Workspace}, ":sk": &types.AttributeValueMemberS{Value: "C#"}},
 	})

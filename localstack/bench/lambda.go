@@ -35,8 +35,11 @@ type lambda struct {
 	started time.Time
 }
 
-// named are the environment's names in the template that say where something is.
-var named = regexp.MustCompile(`\bCHIPS_[A-Z_]+`)
+// Of the environment in the template: named says where something is, and forGo is for Go's own runtime.
+var (
+	named = regexp.MustCompile(`\bCHIPS_[A-Z_]+`)
+	forGo = regexp.MustCompile(`\b(GO[A-Z]+): (\S+)`)
+)
 
 // environment is what the template gives a function, the settings left out, which have defaults: every place is at one address.
 func (b *bench) environment(endpoint, table string) ([]string, error) {
@@ -47,6 +50,9 @@ func (b *bench) environment(endpoint, table string) ([]string, error) {
 	env := []string{
 		"AWS_REGION=eu-central-1", "AWS_ACCESS_KEY_ID=AKID", "AWS_SECRET_ACCESS_KEY=SECRET", "AWS_SESSION_TOKEN=SESSION",
 		"AWS_ENDPOINT_URL=" + endpoint, "AWS_LAMBDA_FUNCTION_NAME=bench", "PATH=" + os.Getenv("PATH"),
+	}
+	for _, set := range forGo.FindAllStringSubmatch(string(template), -1) {
+		env = append(env, set[1]+"="+set[2])
 	}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(named.FindAllString(string(template), -1)))) {
 		switch {

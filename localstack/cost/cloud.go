@@ -62,7 +62,7 @@ func newCloud(ctx context.Context) (*cloud, error) {
 		c.emulator.Close()
 		return nil, err
 	}
-	c.meter = dynamo.NewMetered(c.client)
+	c.meter = dynamo.NewMetered(dynamotest.API(c.emulator.URL))
 	c.metrics = emf.New(&c.logged, "Chips/chips", c.now)
 	c.table = c.metrics.Table(dynamo.New(c.meter, c.name))
 	push := c.metrics.Push(&c.pushed)
@@ -147,7 +147,7 @@ func (c *cloud) frame(ctx context.Context, v *visitor, frame, want string) error
 
 // newest is the newest commit of a workspace, read past the meter.
 func (c *cloud) newest(ctx context.Context, ws string) (engine.Commit, error) {
-	commit, ok, err := dynamo.New(c.client, c.name).Head(ctx, ws)
+	commit, ok, err := dynamo.New(dynamotest.API(c.emulator.URL), c.name).Head(ctx, ws)
 	if err == nil && !ok {
 		err = errors.New("the workspace has no log")
 	}

@@ -24,7 +24,7 @@ import (
 
 // dead puts a connection on the books that API Gateway does not know, and answers how to see whether it still stands there.
 func (t *town) dead(ctx context.Context, id string, sub session.Subscription, due time.Time) (stands func() (bool, error), err error) {
-	table := dynamo.New(dynamodb.NewFromConfig(t.stack.cfg), t.stack.ids["Table"])
+	table := dynamo.New(dynamo.NewClient(t.stack.cfg), t.stack.ids["Table"])
 	body, err := json.Marshal(session.Connection{Kind: protocol.KindPerson, Holder: t.workspace.PersonID, Hello: true, Sub: &sub})
 	if err != nil {
 		return nil, err

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/faultproxy"
@@ -185,7 +184,7 @@ func (t *town) storm(ctx context.Context) error {
 
 // kept checks the table's log: without a hole, each key once, and what was acked where its ack says. Then it has everybody catch up.
 func (t *town) kept(ctx context.Context, all []acked) error {
-	table := dynamo.New(dynamodb.NewFromConfig(t.stack.cfg), t.stack.ids["Table"])
+	table := dynamo.New(dynamo.NewClient(t.stack.cfg), t.stack.ids["Table"])
 	at, next := map[string]int64{}, int64(1)
 	for {
 		page, err := table.Commits(ctx, t.workspace.WorkspaceID, next, 100)

@@ -5,46 +5,63 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/apigatewaymanagementapi"
+	"github.com/aws/aws-sdk-go-v2/service/apigatewaymanagementapi/schemas"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/transport/http/protocol/restjson1"
 
+	"github.com/chipschat/chips-aws/shared/awscall"
 	"github.com/chipschat/chips-aws/shared/session"
 )
 
 // Push posts to sockets and closes them through the management API of one stage.
 type Push struct {
-	api     *apigatewaymanagementapi.Client
+	service awscall.Service
 	timeout time.Duration
 }
 
 // pushTimeout bounds one call: a half-dead peer may hold a post for longer than a Lambda lives.
 const pushTimeout = 2 * time.Second
 
-// NewPush makes a Push for endpoint, https://API.execute-api.REGION.amazonaws.com/STAGE. The SDK tries nothing again: whether a frame
-// may be sent twice is for the caller to decide.
+// NewPush makes a Push for endpoint, https://API.execute-api.REGION.amazonaws.com/STAGE. Nothing is tried again here: whether a frame may
+// be sent twice is for the caller to decide.
 func NewPush(cfg aws.Config, endpoint string) *Push {
-	transport := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
-		t.MaxIdleConnsPerHost = 64 // all posts go to one host, connections side by side
-	})
 	return &Push{
-		api: apigatewaymanagementapi.NewFromConfig(cfg, func(o *apigatewaymanagementapi.Options) {
-			o.BaseEndpoint = aws.String(endpoint)
-			o.Retryer = aws.NopRetryer{}
-			o.HTTPClient = transport
-		}),
+		service: awscall.Service{
+			Name: "execute-api", Region: cfg.Region, Credentials: cfg.Credentials,
+			Endpoint: sync.OnceValues(func() (*url.URL, error) { return url.Parse(endpoint) }),
+			Protocol: restjson1.New(schemas.ApiGatewayManagementApi), Errors: apigatewaymanagementapi.TypeRegistry,
+			HTTP: awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+				t.MaxIdleConnsPerHost = 64 // all posts go to one host, connections side by side
+			}),
+		},
 		timeout: pushTimeout,
 	}
+}
+
+var (
+	postToConnection = smithy.NewOperationSchema(schemas.PostToConnection, schemas.PostToConnectionRequest, nil)
+	deleteConnection = smithy.NewOperationSchema(schemas.DeleteConnection, schemas.DeleteConnectionRequest, nil)
+	getConnection    = smithy.NewOperationSchema(schemas.GetConnection, schemas.GetConnectionRequest, schemas.GetConnectionResponse)
+)
+
+func (p *Push) call(ctx context.Context, op *smithy.OperationSchema, in smithy.Serializable, out smithy.Deserializable) error {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	return p.service.Call(ctx, op, in, out, aws.NopRetryer{})
 }
 
 // Post sends one frame. It answers session.ErrGone, ErrThrottled or ErrTooLarge, after which nothing was sent; after another error,
 // a deadline included, the frame may have been.
 func (p *Push) Post(ctx context.Context, connID string, frame []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, p.timeout)
-	defer cancel()
-	_, err := p.api.PostToConnection(ctx, &apigatewaymanagementapi.PostToConnectionInput{ConnectionId: &connID, Data: frame})
+	in := &apigatewaymanagementapi.PostToConnectionInput{ConnectionId: &connID, Data: frame}
+	err := p.call(ctx, postToConnection, in, new(apigatewaymanagementapi.PostToConnectionOutput))
 	return pushError("posting to", connID, err)
 }
 
@@ -56,9 +73,8 @@ func (p *Push) Close(ctx context.Context, connID string, _ int, _ string, last [
 			return nil
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.timeout)
-	defer cancel()
-	_, err := p.api.DeleteConnection(ctx, &apigatewaymanagementapi.DeleteConnectionInput{ConnectionId: &connID})
+	in := &apigatewaymanagementapi.DeleteConnectionInput{ConnectionId: &connID}
+	err := p.call(ctx, deleteConnection, in, new(apigatewaymanagementapi.DeleteConnectionOutput))
 	if err = pushError("deleting", connID, err); errors.Is(err, session.ErrGone) {
 		return nil
 	}
@@ -67,10 +83,8 @@ func (p *Push) Close(ctx context.Context, connID string, _ int, _ string, last [
 
 // LastHeard is when API Gateway last saw the connection active; zero where it does not say. It answers session.ErrGone for one that is gone.
 func (p *Push) LastHeard(ctx context.Context, connID string) (time.Time, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.timeout)
-	defer cancel()
-	out, err := p.api.GetConnection(ctx, &apigatewaymanagementapi.GetConnectionInput{ConnectionId: &connID})
-	if err != nil {
+	in, out := &apigatewaymanagementapi.GetConnectionInput{ConnectionId: &connID}, new(apigatewaymanagementapi.GetConnectionOutput)
+	if err := p.call(ctx, getConnection, in, out); err != nil {
 		return time.Time{}, pushError("looking at", connID, err)
 	}
 	return aws.ToTime(out.LastActiveAt), nil

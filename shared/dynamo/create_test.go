@@ -9,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/dynamo/dynamotest"
 )
 
@@ -25,14 +24,7 @@ func TestTemplateAgrees(t *testing.T) {
 	}
 	section, _, _ = strings.Cut(section, "\n\n")
 	for _, emulator := range dynamotest.Emulators() {
-		api, name := emulator.New(t)
-		client, ok := api.(interface {
-			dynamo.API
-			dynamodb.DescribeTableAPIClient
-		})
-		if !ok {
-			t.Fatalf("%s cannot describe a table", emulator.Name)
-		}
+		client, name := emulator.Plain(t)
 		out, err := client.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &name})
 		if err != nil {
 			t.Fatal(err)

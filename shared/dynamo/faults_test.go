@@ -14,7 +14,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/dynamo/dynamotest"
@@ -26,7 +25,7 @@ import (
 )
 
 // behindFaults is a table of an emulator, directly and through a proxy.
-func behindFaults(t *testing.T, emulator dynamotest.Emulator, o ...func(*dynamodb.Options)) (direct, through *dynamo.Table, proxy *faultproxy.Proxy) {
+func behindFaults(t *testing.T, emulator dynamotest.Emulator, o ...func(*aws.Config)) (direct, through *dynamo.Table, proxy *faultproxy.Proxy) {
 	t.Helper()
 	front := func(at string) string {
 		target, err := url.Parse(at)
@@ -38,7 +37,7 @@ func behindFaults(t *testing.T, emulator dynamotest.Emulator, o ...func(*dynamod
 		t.Cleanup(server.Close)
 		return server.URL
 	}
-	o = append(o, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+	o = append(o, tryOnce)
 	sound, faulty, name := emulator.Behind(t, front, o...)
 	return dynamo.New(sound, name), dynamo.New(faulty, name), proxy
 }
@@ -97,7 +96,7 @@ func TestEachFaultOfAnAppend(t *testing.T) {
 			for _, fault := range storm {
 				for _, lasting := range []bool{false, true} {
 					t.Run(fmt.Sprintf("%s/%s %s lasting=%t", emulator.Name, put, fault, lasting), func(t *testing.T) {
-						direct, through, proxy := behindFaults(t, emulator, func(o *dynamodb.Options) {
+						direct, through, proxy := behindFaults(t, emulator, func(o *aws.Config) {
 							o.HTTPClient = awshttp.NewBuildableClient().WithTimeout(100 * time.Millisecond)
 						})
 						t.Parallel() // only now: emulators do not start side by side

@@ -137,8 +137,8 @@ func (m *Metered) peek(ctx context.Context, table *string, key item) (item, erro
 }
 
 // GetItem reads, and counts.
-func (m *Metered) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	out, err := m.api.GetItem(ctx, in, o...)
+func (m *Metered) GetItem(ctx context.Context, in *dynamodb.GetItemInput) (*dynamodb.GetItemOutput, error) {
+	out, err := m.api.GetItem(ctx, in)
 	if err != nil {
 		m.count("GetItem", Units{})
 		return out, err
@@ -148,25 +148,25 @@ func (m *Metered) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...f
 }
 
 // PutItem writes, and counts.
-func (m *Metered) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+func (m *Metered) PutItem(ctx context.Context, in *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) {
 	old, err := m.peek(ctx, in.TableName, item{attrPK: in.Item[attrPK], attrSK: in.Item[attrSK]})
 	if err != nil {
 		return nil, err
 	}
-	out, err := m.api.PutItem(ctx, in, o...)
+	out, err := m.api.PutItem(ctx, in)
 	m.countWrite("PutItem", old, in.Item, err)
 	return out, err
 }
 
 // UpdateItem writes, and counts. It answers all new attributes, whatever was asked for.
-func (m *Metered) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+func (m *Metered) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
 	old, err := m.peek(ctx, in.TableName, in.Key)
 	if err != nil {
 		return nil, err
 	}
 	all := *in
 	all.ReturnValues = types.ReturnValueAllNew
-	out, err := m.api.UpdateItem(ctx, &all, o...)
+	out, err := m.api.UpdateItem(ctx, &all)
 	var new item
 	if err == nil {
 		new = out.Attributes
@@ -176,19 +176,19 @@ func (m *Metered) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, 
 }
 
 // DeleteItem deletes, and counts.
-func (m *Metered) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, o ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+func (m *Metered) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput) (*dynamodb.DeleteItemOutput, error) {
 	old, err := m.peek(ctx, in.TableName, in.Key)
 	if err != nil {
 		return nil, err
 	}
-	out, err := m.api.DeleteItem(ctx, in, o...)
+	out, err := m.api.DeleteItem(ctx, in)
 	m.countWrite("DeleteItem", old, nil, err)
 	return out, err
 }
 
 // Query reads, and counts one page, which is rounded up as a whole.
-func (m *Metered) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	out, err := m.api.Query(ctx, in, o...)
+func (m *Metered) Query(ctx context.Context, in *dynamodb.QueryInput) (*dynamodb.QueryOutput, error) {
+	out, err := m.api.Query(ctx, in)
 	if err != nil {
 		m.count("Query", Units{})
 		return out, err

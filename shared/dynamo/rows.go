@@ -77,7 +77,7 @@ func (t *Table) Put(ctx context.Context, row engine.Row, cond engine.Cond) (int6
 	if c := condition(cond, values); c != "" {
 		in.ConditionExpression = &c
 	}
-	out, err := t.api.UpdateItem(ctx, in, once)
+	out, err := t.api.UpdateItem(ctx, in)
 	if _, ok := conditionFailed(err); ok {
 		return 0, engine.ErrCondition
 	}
@@ -98,7 +98,7 @@ func (t *Table) Delete(ctx context.Context, pk, sk string, cond engine.Cond) (en
 	if len(values) > 0 {
 		in.ExpressionAttributeNames, in.ExpressionAttributeValues = map[string]string{"#rev": attrRev}, values
 	}
-	out, err := t.api.DeleteItem(ctx, in, once)
+	out, err := t.api.DeleteItem(ctx, in)
 	if _, ok := conditionFailed(err); ok {
 		return engine.Row{}, engine.ErrCondition
 	}

@@ -13,13 +13,14 @@ import (
 	"github.com/chipschat/chips-aws/shared/engine"
 )
 
-// API is the part of *dynamodb.Client that a table is read and written by. Metered is one too.
+// API is what a table is read and written by, in the SDK's words: a Client, and Metered is one too. A write is tried once; see the
+// package comment.
 type API interface {
-	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
-	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
-	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
-	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
-	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+	GetItem(context.Context, *dynamodb.GetItemInput) (*dynamodb.GetItemOutput, error)
+	PutItem(context.Context, *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error)
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error)
+	DeleteItem(context.Context, *dynamodb.DeleteItemInput) (*dynamodb.DeleteItemOutput, error)
+	Query(context.Context, *dynamodb.QueryInput) (*dynamodb.QueryOutput, error)
 }
 
 var _ engine.Table = (*Table)(nil)
@@ -35,9 +36,6 @@ func New(api API, name string) *Table { return &Table{api: api, name: aws.String
 
 // item is what DynamoDB keeps under one key.
 type item = map[string]types.AttributeValue
-
-// once has a write tried once; see the package comment.
-func once(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
 
 // failed says what was being done when the API failed, and whether DynamoDB has refused it for now.
 func failed(what string, err error) error {
@@ -69,7 +67,7 @@ func (t *Table) putIf(ctx context.Context, what string, it item, cond string, na
 		ExpressionAttributeNames:            names,
 		ExpressionAttributeValues:           values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	}, once)
+	})
 	if old, ok := conditionFailed(err); ok {
 		return old, false, nil
 	}

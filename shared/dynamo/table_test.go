@@ -42,7 +42,7 @@ type shortPages struct{ dynamo.API }
 // markEmpty in a key to start from says that the empty page has been.
 const markEmpty = "empty"
 
-func (s shortPages) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+func (s shortPages) Query(ctx context.Context, in *dynamodb.QueryInput) (*dynamodb.QueryOutput, error) {
 	start := maps.Clone(in.ExclusiveStartKey)
 	if start[markEmpty] == nil {
 		if start == nil {
@@ -59,5 +59,5 @@ func (s shortPages) Query(ctx context.Context, in *dynamodb.QueryInput, o ...fun
 	if seven := int32(7); page.Limit == nil || *page.Limit > seven {
 		page.Limit = &seven
 	}
-	return s.API.Query(ctx, &page, o...)
+	return s.API.Query(ctx, &page)
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/dynamo/dynamotest"
@@ -18,7 +17,7 @@ import (
 )
 
 // answering is a table on a DynamoDB that answers each call with what reply says, and counts them.
-func answering(t *testing.T, reply func(call string, n int64) (status int, body string), o ...func(*dynamodb.Options)) (*dynamo.Table, *atomic.Int64) {
+func answering(t *testing.T, reply func(call string, n int64) (status int, body string), o ...func(*aws.Config)) (*dynamo.Table, *atomic.Int64) {
 	t.Helper()
 	var calls atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -29,8 +28,11 @@ func answering(t *testing.T, reply func(call string, n int64) (status int, body 
 		_, _ = fmt.Fprint(w, body)
 	}))
 	t.Cleanup(server.Close)
-	return dynamo.New(dynamotest.Client(server.URL, o...), "chips"), &calls
+	return dynamo.New(dynamotest.API(server.URL, o...), "chips"), &calls
 }
+
+// tryOnce has reads too tried once.
+func tryOnce(cfg *aws.Config) { cfg.Retryer = func() aws.Retryer { return aws.NopRetryer{} } }
 
 func errorBody(code string) string {
 	return `{"__type":"com.amazonaws.dynamodb.v20120810#` + code + `","message":"no"}`
@@ -64,7 +66,7 @@ func TestThrottled(t *testing.T) {
 				t.Errorf("%s, %s: tried %d times, want once", code, what, n)
 			}
 		}
-		table, _ = answering(t, func(string, int64) (int, string) { return 400, errorBody(code) }, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+		table, _ = answering(t, func(string, int64) (int, string) { return 400, errorBody(code) }, tryOnce)
 		if _, _, err := table.Get(t.Context(), "T#1", "-"); !errors.Is(err, engine.ErrThrottled) {
 			t.Errorf("%s, get: %v, want ErrThrottled", code, err)
 		}

@@ -28,21 +28,26 @@ type Emulator struct {
 	Name string
 	// start answers its URL, and mend puts right what it does otherwise than DynamoDB.
 	start func(t testing.TB) string
-	mend  func(*dynamodb.Client) dynamo.API
+	mend  func(dynamo.API) dynamo.API
 }
 
 // New answers the API and the name of a new, empty table.
 func (e Emulator) New(t testing.TB) (dynamo.API, string) {
+	url := e.start(t)
+	return e.mend(API(url)), newTable(t, Client(url))
+}
+
+// Plain is New with the SDK's client.
+func (e Emulator) Plain(t testing.TB) (*dynamodb.Client, string) {
 	client := Client(e.start(t))
-	return e.mend(client), newTable(t, client)
+	return client, newTable(t, client)
 }
 
 // Behind is New, with the same table's API also through what stands in front of the emulator: front is given the emulator's URL and
 // answers its own.
-func (e Emulator) Behind(t testing.TB, front func(url string) string, o ...func(*dynamodb.Options)) (direct, behind dynamo.API, table string) {
+func (e Emulator) Behind(t testing.TB, front func(url string) string, o ...func(*aws.Config)) (direct, behind dynamo.API, table string) {
 	url := e.start(t)
-	client := Client(url)
-	return e.mend(client), e.mend(Client(front(url), o...)), newTable(t, client)
+	return e.mend(API(url)), e.mend(API(front(url), o...)), newTable(t, Client(url))
 }
 
 var mendedKumo = Emulator{
@@ -52,7 +57,7 @@ var mendedKumo = Emulator{
 		t.Cleanup(server.Close)
 		return server.URL
 	},
-	mend: func(c *dynamodb.Client) dynamo.API { return mended{c} },
+	mend: func(api dynamo.API) dynamo.API { return mended{api} },
 }
 
 // Emulators are those there are: kumo, and the one of CHIPS_DYNAMODB_ENDPOINT where that is set.
@@ -60,7 +65,7 @@ func Emulators() []Emulator {
 	all := []Emulator{mendedKumo}
 	if url := os.Getenv(EndpointVariable); url != "" {
 		all = append(all, Emulator{
-			"endpoint", func(testing.TB) string { return url }, func(c *dynamodb.Client) dynamo.API { return c },
+			"endpoint", func(testing.TB) string { return url }, func(api dynamo.API) dynamo.API { return api },
 		})
 	}
 	return all
@@ -75,16 +80,28 @@ func Open(t testing.TB) *dynamo.Table {
 	return dynamo.New(api, name)
 }
 
-// Client talks to the DynamoDB at a URL with credentials that nobody checks.
-func Client(url string, o ...func(*dynamodb.Options)) *dynamodb.Client {
-	return dynamodb.New(dynamodb.Options{
+// Client is the SDK's client of the DynamoDB at a URL, for what there is beside reading and writing.
+func Client(url string) *dynamodb.Client { return dynamodb.NewFromConfig(config(url)) }
+
+// API is ours.
+func API(url string, o ...func(*aws.Config)) dynamo.API {
+	cfg := config(url)
+	for _, set := range o {
+		set(&cfg)
+	}
+	return dynamo.NewClient(cfg)
+}
+
+// config has credentials that nobody checks.
+func config(url string) aws.Config {
+	return aws.Config{
 		APIOptions:   []func(*middleware.Stack) error{apigw.PlainBodies},
 		Region:       "us-east-1",
 		BaseEndpoint: aws.String(url),
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "test", SecretAccessKey: "test"}, nil
 		}),
-	}, o...)
+	}
 }
 
 // newTable makes a table that is deleted with the test.

@@ -37,10 +37,10 @@ var Deviations = []Deviation{
 }
 
 // mended is a kumo that does as DynamoDB does.
-type mended struct{ *dynamodb.Client }
+type mended struct{ dynamo.API }
 
-func (m mended) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	out, err := m.Client.PutItem(ctx, in, o...)
+func (m mended) PutItem(ctx context.Context, in *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) {
+	out, err := m.API.PutItem(ctx, in)
 	var failed *types.ConditionalCheckFailedException
 	if !errors.As(err, &failed) || in.ReturnValuesOnConditionCheckFailure != types.ReturnValuesOnConditionCheckFailureAllOld {
 		return out, err
@@ -56,8 +56,8 @@ func (m mended) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...fun
 	return nil, err
 }
 
-func (m mended) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	out, err := m.Client.Query(ctx, in, o...)
+func (m mended) Query(ctx context.Context, in *dynamodb.QueryInput) (*dynamodb.QueryOutput, error) {
+	out, err := m.API.Query(ctx, in)
 	if err != nil {
 		return nil, err
 	}

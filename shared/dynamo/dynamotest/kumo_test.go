@@ -14,9 +14,9 @@ import (
 func TestDeviations(t *testing.T) {
 	api, name := Kumo(t)
 	fixed := api.(mended)
-	plain := fixed.Client
+	plain := fixed.API
 	put := func(api interface {
-		PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+		PutItem(ctx context.Context, in *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error)
 	}, sk string, size int) error {
 		_, err := api.PutItem(t.Context(), &dynamodb.PutItemInput{
 			TableName: &name,

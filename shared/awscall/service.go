@@ -1,0 +1,144 @@
+package awscall
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// Service is one service of AWS at one place. It is for any number of goroutines.
+type Service struct {
+	// Name is what calls are signed for, as dynamodb, and Region where.
+	Name, Region string
+	// Endpoint answers its URL, the same each time. Its path comes before that of an operation.
+	Endpoint    func() (*url.URL, error)
+	Credentials aws.CredentialsProvider
+	// Protocol is how the service is spoken to, and Errors what it may answer, both as the SDK has them.
+	Protocol smithyhttp.ClientProtocol
+	Errors   *smithy.TypeRegistry
+	// HTTP sends, for all calls over the same connections.
+	HTTP aws.HTTPClient
+}
+
+// signer may be shared: it keeps the keys that it derives, for a day each.
+var signer = v4.NewSigner()
+
+// Call asks a service for an operation, and again as its retryer says. Errors are those of the SDK's clients: a smithy.APIError, with an
+// *awshttp.ResponseError around it, for what the service refused; after any other it is not known whether the operation was done.
+func (s *Service) Call(ctx context.Context, op *smithy.OperationSchema, in smithy.Serializable, out smithy.Deserializable, retryer aws.Retryer) error {
+	var release func(error) error
+	for attempt := 1; ; attempt++ {
+		err := s.try(ctx, op, in, out)
+		if release != nil {
+			_ = release(err)
+		}
+		if err == nil {
+			return nil
+		}
+		if attempt >= retryer.MaxAttempts() || ctx.Err() != nil || !retryer.IsErrorRetryable(err) || !wait(ctx, retryer, attempt, err) {
+			return fmt.Errorf("%s %s: %w", s.Name, op.ID().Name, err)
+		}
+		if release, _ = retryer.GetRetryToken(ctx, err); release == nil { // so many failed that no more are to be tried again
+			return fmt.Errorf("%s %s: %w", s.Name, op.ID().Name, err)
+		}
+	}
+}
+
+// wait waits before an attempt after one, and says whether it did so to the end.
+func wait(ctx context.Context, retryer aws.Retryer, attempt int, failed error) bool {
+	delay, err := retryer.RetryDelay(attempt, failed)
+	if err != nil {
+		return false
+	}
+	t := time.NewTimer(delay)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (s *Service) try(ctx context.Context, op *smithy.OperationSchema, in smithy.Serializable, out smithy.Deserializable) error {
+	r, err := s.request(ctx, op, in)
+	if err != nil {
+		return err
+	}
+	resp, err := s.HTTP.Do(r)
+	if err != nil {
+		return &smithyhttp.RequestSendError{Err: err}
+	}
+	defer func() {
+		_, _ = io.CopyN(io.Discard, resp.Body, 4<<10) // a connection whose answer was read is used again
+		_ = resp.Body.Close()
+	}()
+	answer := &smithyhttp.Response{Response: resp}
+	if err := s.Protocol.DeserializeResponse(ctx, op, s.Errors, answer, out); err != nil {
+		return &awshttp.ResponseError{
+			ResponseError: &smithyhttp.ResponseError{Response: answer, Err: err},
+			RequestID:     resp.Header.Get("X-Amzn-Requestid"),
+		}
+	}
+	return nil
+}
+
+// request is an operation's request, signed.
+func (s *Service) request(ctx context.Context, op *smithy.OperationSchema, in smithy.Serializable) (*http.Request, error) {
+	req := smithyhttp.NewStackRequest().(*smithyhttp.Request)
+	if err := s.Protocol.SerializeRequest(ctx, op, in, req); err != nil {
+		return nil, err
+	}
+	base, err := s.Endpoint()
+	if err != nil {
+		return nil, fmt.Errorf("where it is: %w", err)
+	}
+	at := *base
+	if req.URL.RawPath != "" {
+		at.RawPath = smithyhttp.JoinPath(at.EscapedPath(), req.URL.RawPath)
+	}
+	at.Path = smithyhttp.JoinPath(at.Path, req.URL.Path)
+	at.RawQuery = req.URL.RawQuery
+	r := req.WithContext(ctx)
+	r.URL, r.Host = &at, ""
+	r.Header.Set("User-Agent", "chips")
+	sum := sha256.New()
+	if body, ok := req.GetStream().(body); ok {
+		r.ContentLength = body.Size()
+		// net/http takes another where the connection was closed before anything of this went out.
+		r.GetBody = func() (io.ReadCloser, error) {
+			return io.NopCloser(io.NewSectionReader(body, 0, body.Size())), nil
+		}
+		r.Body, _ = r.GetBody()
+		if _, err := io.Copy(sum, io.NewSectionReader(body, 0, body.Size())); err != nil {
+			return nil, err
+		}
+	} else {
+		if req.GetStream() != nil {
+			return nil, fmt.Errorf("a body of type %T cannot be sent twice", req.GetStream())
+		}
+		r.ContentLength = 0
+	}
+	credentials, err := s.Credentials.Retrieve(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("get credentials: %w", err)
+	}
+	return r, signer.SignHTTP(ctx, credentials, r, hex.EncodeToString(sum.Sum(nil)), s.Name, s.Region, time.Now().UTC())
+}
+
+// body is what the SDK's protocols make bodies of.
+type body interface {
+	io.ReaderAt
+	Size() int64
+}
