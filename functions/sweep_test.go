@@ -88,7 +88,9 @@ func (w *world) stands(heard time.Time, gone bool) {
 	w.heard, w.gone = heard, gone
 }
 
-func (w *world) table() *dynamo.Table { return dynamo.New(dynamo.NewClient(configOf(w.url)), tableName) }
+func (w *world) table() *dynamo.Table {
+	return dynamo.New(dynamo.NewClient(configOf(w.url)), tableName)
+}
 
 // connection is the row of the connection in events/, the zero Row where there is none.
 func (w *world) connection(t *testing.T) engine.Row {

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-
 	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/faultproxy"
 	"github.com/chipschat/chips-aws/shared/protocol"
