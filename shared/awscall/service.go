@@ -1,6 +1,7 @@
 package awscall
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -114,31 +115,25 @@ func (s *Service) request(ctx context.Context, op *smithy.OperationSchema, in sm
 	r.URL, r.Host = &at, ""
 	r.Header.Set("User-Agent", "chips")
 	sum := sha256.New()
-	if body, ok := req.GetStream().(body); ok {
+	switch body := req.GetStream().(type) {
+	case nil:
+		r.ContentLength = 0
+	case *bytes.Reader: // which net/http sends together with the head, as it does with no reader it does not know
 		r.ContentLength = body.Size()
 		// net/http takes another where the connection was closed before anything of this went out.
 		r.GetBody = func() (io.ReadCloser, error) {
-			return io.NopCloser(io.NewSectionReader(body, 0, body.Size())), nil
+			again := *body
+			return io.NopCloser(&again), nil
 		}
 		r.Body, _ = r.GetBody()
-		if _, err := io.Copy(sum, io.NewSectionReader(body, 0, body.Size())); err != nil {
-			return nil, err
-		}
-	} else {
-		if req.GetStream() != nil {
-			return nil, fmt.Errorf("a body of type %T cannot be sent twice", req.GetStream())
-		}
-		r.ContentLength = 0
+		hashed := *body
+		_, _ = hashed.WriteTo(sum)
+	default:
+		return nil, fmt.Errorf("a body of type %T is not to be sent twice", body)
 	}
 	credentials, err := s.Credentials.Retrieve(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("get credentials: %w", err)
 	}
 	return r, signer.SignHTTP(ctx, credentials, r, hex.EncodeToString(sum.Sum(nil)), s.Name, s.Region, time.Now().UTC())
-}
-
-// body is what the SDK's protocols make bodies of.
-type body interface {
-	io.ReaderAt
-	Size() int64
 }

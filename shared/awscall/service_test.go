@@ -294,7 +294,18 @@ func TestStopsWithItsCaller(t *testing.T) {
 	}
 }
 
-// A connection is used again, though nobody wants to know what the answer says.
+// counting counts what is written to a connection, in calls.
+type counting struct {
+	net.Conn
+	writes *atomic.Int64
+}
+
+func (c counting) Write(b []byte) (int, error) {
+	c.writes.Add(1)
+	return c.Conn.Write(b)
+}
+
+// A connection is used again, though nobody wants to know what the answer says, and a call is one write to it.
 func TestOneConnection(t *testing.T) {
 	w := &wire{reply: func(n int, w http.ResponseWriter) {
 		if n%2 == 0 {
@@ -312,6 +323,14 @@ func TestOneConnection(t *testing.T) {
 	w.Start()
 	t.Cleanup(w.Close)
 	s := w.service("execute-api", "/prod")
+	var writes atomic.Int64
+	s.HTTP = awshttp.NewBuildableClient().WithTransportOptions(func(tr *http.Transport) {
+		dial := tr.DialContext
+		tr.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dial(ctx, network, address)
+			return counting{conn, &writes}, err
+		}
+	})
 	for n := range 4 {
 		err := s.Call(t.Context(), post, &management.PostToConnectionInput{ConnectionId: aws.String("c"), Data: []byte("x")}, new(management.PostToConnectionOutput), aws.NopRetryer{})
 		if (err != nil) != (n%2 == 1) {
@@ -320,6 +339,9 @@ func TestOneConnection(t *testing.T) {
 	}
 	if n := opened.Load(); n != 1 {
 		t.Errorf("%d connections for calls one after the other", n)
+	}
+	if n := writes.Load(); n != 4 {
+		t.Errorf("%d writes for 4 calls", n)
 	}
 }
 
