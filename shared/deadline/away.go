@@ -44,13 +44,14 @@ const page = 100
 // Left has a harness looked at once Silent from now, and no sooner, since somebody has just seen it: a socket of it is about to go, or it
 // may have none. Called before the connection's row goes, whoever finds no connection finds this row.
 func (w *Watch) Left(ctx context.Context, ws, harness string) error {
-	return w.put(ctx, ws, harness, w.Now().Add(w.Silent), engine.Always)
-}
-
-func (w *Watch) put(ctx context.Context, ws, harness string, due time.Time, cond engine.Cond) error {
+	due := w.Now().Add(w.Silent)
 	if t := due.Truncate(tick); t.Before(due) {
 		due = t.Add(tick)
 	}
+	return w.put(ctx, ws, harness, due, engine.Always)
+}
+
+func (w *Watch) put(ctx context.Context, ws, harness string, due time.Time, cond engine.Cond) error {
 	a := Alarm{WorkspaceID: ws, Kind: away, Due: due}
 	body, err := json.Marshal(a)
 	if err != nil {

@@ -175,6 +175,7 @@ func TestAwayAfterARestart(t *testing.T) {
 			h.must(h.keeper.Arm(t.Context(), ws, []engine.Commit{out.Commit}))
 		}
 		wait := h.engine.Waits().Restart
+		time.Sleep(12345 * time.Microsecond) // at no round time
 		h.comes("a")
 		restart()
 		h.goes("a")
@@ -186,7 +187,7 @@ func TestAwayAfterARestart(t *testing.T) {
 		restart()
 		time.Sleep(wait - silent/2)
 		h.goes("b")
-		time.Sleep(silent)
+		time.Sleep(silent + 100*time.Millisecond)
 		h.reads("restarting away ok restarting ok away") // the wait is over, and half a minute later so is its own
 		h.comes("c")
 		restart()

@@ -68,8 +68,15 @@ var acts = map[string]act{
 	"harness.removed": {1, func(l *life, d dice) workspace.Command {
 		return command(l.owner(), workspace.Draft(&protocol.HarnessRemoved{HarnessID: d.late(l.harnesses)}))
 	}},
-	"harness.status_set": {1, func(l *life, d dice) workspace.Command {
+	"harness.status_set": {3, func(l *life, d dice) workspace.Command {
 		h := d.early(l.harnesses)
+		system := workspace.Caller{Workspace: l.ws, Kind: protocol.KindSystem, ID: protocol.SystemID}
+		switch d.IntN(3) {
+		case 0:
+			return command(system, workspace.Draft(&workspace.AwayDraft{HarnessIDs: []string{h, d.late(l.harnesses)}}))
+		case 1:
+			return command(system, workspace.Draft(&workspace.BackDraft{HarnessID: h}))
+		}
 		return command(l.harness(h), workspace.Draft(&protocol.HarnessStatusSet{HarnessID: h, Status: d.one("ok", "trouble"), Message: "So so"}))
 	}},
 	"harness.policy_set": {1, func(l *life, d dice) workspace.Command {
