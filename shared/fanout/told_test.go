@@ -270,6 +270,7 @@ func live(t *testing.T, steps []step, seen map[string]int) (wrong error) {
 				return
 			}
 		}
+		h.ring()
 		wrong = h.check(seen)
 	})
 	return wrong
