@@ -100,6 +100,7 @@ func TestMainsTogether(t *testing.T) {
 	w.catchesUp(tp)
 	w.doesWhatIsDue(tp)
 	w.sweepsSockets(tp)
+	w.saysWhoIsAway(tp)
 	w.keepsToItsRights(tp)
 }
 
