@@ -38,7 +38,7 @@ type lambda struct {
 // Of the environment in the template: named says where something is, and forGo is for Go's own runtime.
 var (
 	named = regexp.MustCompile(`\bCHIPS_[A-Z_]+`)
-	forGo = regexp.MustCompile(`\b(GO[A-Z]+): (\S+)`)
+	forGo = regexp.MustCompile(`\b(GO[A-Z]+): "?([^\s"]+)`)
 )
 
 // environment is what the template gives a function, the settings left out, which have defaults: every place is at one address.
