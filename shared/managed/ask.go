@@ -49,7 +49,7 @@ func (s *Service) Ask(ctx context.Context, by workspace.Caller, subject, path, a
 			return false, err
 		}
 		r.forget()
-		if len(r.Changes) >= maxWaiting {
+		if r.untold() >= maxWaiting {
 			return false, protocol.Refuse(protocol.InvalidRequest, "%d changes wait already, the most at once", maxWaiting)
 		}
 		r.Changes = append(r.Changes, c)

@@ -25,6 +25,7 @@ const (
 	maxLeftOut  = 1000
 	maxEfforts  = 40
 	maxPercents = 101
+	maxDepth    = 64
 )
 
 // Kind is one of the things that are managed from Chips.

@@ -59,6 +59,8 @@ func TestLimits(t *testing.T) {
 		{"jobs", J{"jobs": []J{job(strings.Repeat("j", 64))}}, J{"jobs": []J{job(strings.Repeat("j", 65))}}, "1 to 64"},
 		{"context-window", with(window, "compacting", "queued"), with(window, "compacting", "soon"), "compacting"},
 		{"context-window", with(window, "last", J{"at": "2026-09-02T14:22:15Z", "from": 9, "to": 1, "by": "asked"}), with(window, "last", J{"at": "2026-09-02T14:22:15Z", "from": 9, "to": 1, "by": "me"}), "last.by"},
+		{"context-window", with(window, "last", J{"at": "9999-12-31T23:59:59Z", "from": 9, "to": 1, "by": "asked"}), with(window, "last", J{"at": "9999-12-31T23:59:59-23:59", "from": 9, "to": 1, "by": "asked"}), "last.at"},
+		{"context-window", with(window, "long_turn", nested(64)), with(window, "long_turn", nested(65)), "long_turn is nested more than 64 deep"},
 		{"context-window", with(window, "limit", J{"at": nil, "choices": []int{60}, "may_turn_off": true}), with(window, "limit", J{"at": 101, "choices": []int{60}, "may_turn_off": true}), "limit.at"},
 	} {
 		w.must(w.put(x.path, x.good))

@@ -78,6 +78,16 @@ func (r *row) forget() {
 	r.Changes = slices.DeleteFunc(r.Changes, func(c change) bool { i++; return c.Told && i < last })
 }
 
+// untold is how many changes wait, or are not in the log yet.
+func (r *row) untold() (n int) {
+	for _, c := range r.Changes {
+		if !c.Told {
+			n++
+		}
+	}
+	return n
+}
+
 // due is when something is to be done about the row; zero for never.
 func (r *row) due() (at time.Time) {
 	for _, c := range r.Changes {

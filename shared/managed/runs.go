@@ -98,7 +98,8 @@ func (s *Service) AddRuns(ctx context.Context, by workspace.Caller, harness stri
 }
 
 // putRun keeps one run: first it takes the one before away, if it began at another time, then it says where this one is, and then it is
-// written. Who dies in between has not answered, and the run is posted again.
+// written. Who dies in between has not answered, and the run is posted again. Another that was posted meanwhile may have found nothing to
+// take away, so whoever has written a run looks whether it is there still.
 func (s *Service) putRun(ctx context.Context, p place, run posting) error {
 	pk, key, where := p.runs(), runKey(run.at, run.stay, run.id), byID+run.stay+"#"+run.id
 	expires := run.at.Add(runsFor)
@@ -126,7 +127,17 @@ func (s *Service) putRun(ctx context.Context, p place, run posting) error {
 				return err
 			}
 		}
-		_, err = s.c.Rows.Put(ctx, engine.Row{PK: pk, SK: key, Body: run.body, Expires: expires}, engine.Always)
+		rev, err := s.c.Rows.Put(ctx, engine.Row{PK: pk, SK: key, Body: run.body, Expires: expires}, engine.Always)
+		if err != nil {
+			return err
+		}
+		now, there, err := s.c.Rows.Get(ctx, pk, where)
+		if err == nil && there && string(now.Body) != key {
+			_, err = s.c.Rows.Delete(ctx, pk, key, engine.IfRev(rev))
+		}
+		if errors.Is(err, engine.ErrCondition) {
+			return nil // posted once more, by somebody who looks too
+		}
 		return err
 	}
 	return fmt.Errorf("run %s of %s: %w", run.id, p.subject, engine.ErrBusy)

@@ -114,8 +114,18 @@ func (s *Service) Rearm(ctx context.Context) error {
 			return err
 		}
 		for _, due := range rows {
-			if p, ok := placeOf(due); ok && strings.HasPrefix(due.PK, Rows) {
-				s.arm(ctx, p, change{ID: due.SK, Due: protocol.At(due.Due)})
+			p, ok := placeOf(due)
+			if !ok || !strings.HasPrefix(due.PK, Rows) {
+				continue
+			}
+			r, err := decodeRow(due)
+			if err != nil {
+				return err
+			}
+			for _, c := range r.Changes {
+				if !c.Told {
+					s.arm(ctx, p, c)
+				}
 			}
 		}
 	}

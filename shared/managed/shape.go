@@ -2,6 +2,7 @@ package managed
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -155,18 +156,37 @@ func amount(most float64) shape {
 	}
 }
 
-// moment is a time as RFC 3339 writes it.
+// moment is a time as RFC 3339 writes it, of a year that can be written in UTC too.
 func moment(at string, v any) (any, *protocol.Error) {
 	s, _ := v.(string)
-	t, err := time.Parse(time.RFC3339, s)
-	if err != nil || t.Year() < 1 || t.Year() > 9999 {
+	var t time.Time
+	err := t.UnmarshalText([]byte(s))
+	if year := t.UTC().Year(); err != nil || year < 1 || year > 9999 {
 		return nil, bad(at, "is a time, as 2026-09-02T14:22:15Z")
 	}
 	return s, nil
 }
 
-// anything is the harness's own matter; the page shows it as it is.
-func anything(_ string, v any) (any, *protocol.Error) { return v, nil }
+// anything is the harness's own matter; the page shows it as it is. What is nested deeper than maxDepth could be read, but not written
+// again within a row or an answer.
+func anything(at string, v any) (any, *protocol.Error) {
+	if deeper(v, maxDepth) {
+		return nil, bad(at, "is nested more than %d deep", maxDepth)
+	}
+	return v, nil
+}
+
+// deeper says whether a value has more objects and lists within each other than most.
+func deeper(v any, most int) bool {
+	within := func(v any) bool { return deeper(v, most-1) }
+	switch v := v.(type) {
+	case []any:
+		return most == 0 || slices.ContainsFunc(v, within)
+	case map[string]any:
+		return most == 0 || slices.ContainsFunc(slices.Collect(maps.Values(v)), within)
+	}
+	return false
+}
 
 // objects are the objects of a cleaned list.
 func objects(v any) []map[string]any {
