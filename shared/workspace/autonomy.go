@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/chipschat/chips-aws/shared/protocol"
 )
@@ -42,8 +43,15 @@ func stricter(a, b ruling) ruling {
 // harness's policy. Where both ask, those answer whom the cap's rule names, if it names any.
 func (p policies) judge(a *protocol.Action) ruling {
 	all := ruling{Verdict: protocol.Verdict{Decision: protocol.Allow}}
+	harness, session, capping := sieve(p.harness.Rules, a), sieve(p.session, a), sieve(p.workspace.Rules, a)
 	for i, x := range actionParts(a) {
-		own, capped := p.own(a, x), byPolicy(ofWorkspace, p.workspace, a, x)
+		own := byPolicy(ofHarness, p.harness.Autonomy, harness, a, x)
+		if own.Decision == protocol.Ask {
+			if answered, decision := firstRule(session, x); answered != nil {
+				own = ruling{Verdict: protocol.Verdict{Decision: decision, Policy: ofSession, Rule: &answered.place, Match: answered.Match}}
+			}
+		}
+		capped := byPolicy(ofWorkspace, p.workspace.Autonomy, capping, a, x)
 		if capped.Decision == protocol.Ask && own.Decision == protocol.Ask && len(capped.approvers) > 0 {
 			own = capped
 		}
@@ -59,18 +67,6 @@ func (p policies) judge(a *protocol.Action) ruling {
 	return all
 }
 
-// own is what the harness's policy says of a part, and the run's rules where that asks.
-func (p policies) own(a *protocol.Action, x part) ruling {
-	r := byPolicy(ofHarness, p.harness, a, x)
-	if r.Decision != protocol.Ask {
-		return r
-	}
-	if i, decision := firstRule(p.session, a, x); i >= 0 {
-		return ruling{Verdict: protocol.Verdict{Decision: decision, Policy: ofSession, Rule: &i, Match: p.session[i].Match}}
-	}
-	return r
-}
-
 // actionParts are the parts of an action's command; an action without one is a part without words.
 func actionParts(a *protocol.Action) []part {
 	if a.Command == "" {
@@ -80,14 +76,15 @@ func actionParts(a *protocol.Action) []part {
 }
 
 // byPolicy is what a policy says of a part: its first rule that matches, else its level.
-func byPolicy(name string, p protocol.Policy, a *protocol.Action, x part) ruling {
-	level := p.Autonomy
-	r := ruling{Verdict: protocol.Verdict{Decision: preset(level, a), Policy: name, Autonomy: &level}}
-	if i, decision := firstRule(p.Rules, a, x); i >= 0 {
-		r.Decision, r.Autonomy, r.Rule, r.Match = decision, nil, &i, p.Rules[i].Match
-		r.approvers, r.reason = p.Rules[i].Approvers, p.Rules[i].Reason
+func byPolicy(name string, level int, rules []applying, a *protocol.Action, x part) ruling {
+	first, decision := firstRule(rules, x)
+	if first == nil {
+		return ruling{Verdict: protocol.Verdict{Decision: preset(level, a), Policy: name, Autonomy: &level}}
 	}
-	return r
+	return ruling{
+		Verdict:   protocol.Verdict{Decision: decision, Policy: name, Rule: &first.place, Match: first.Match},
+		approvers: first.Approvers, reason: first.Reason,
+	}
 }
 
 // preset is what an autonomy level says of an action (contract U-110).
@@ -115,22 +112,46 @@ func money(usd *float64) Nanos {
 	return n
 }
 
-// firstRule is the place of the first rule that matches a part of an action, and what it decides; -1 for none. A part that may run anything
-// may start as a strict rule says: a person is asked.
-func firstRule(rules []protocol.Rule, a *protocol.Action, x part) (int, string) {
-	for i, r := range rules {
+// applying is a rule that decides on an action by what its command runs, or whatever that is.
+type applying struct {
+	*protocol.Rule
+	// place is where in its policy it stands, from 0.
+	place int
+	// starts are the words of each of its starts; any command is meant where it has none.
+	starts [][]string
+}
+
+// sieve is what of the rules applies to an action. A command may have thousands of parts: what is the same for all is looked at once.
+func sieve(rules []protocol.Rule, a *protocol.Action) (left []applying) {
+	for i := range rules {
+		r := &rules[i]
 		if r.Off || !globs(r.Match, a.Kind) || !flagged(r.When, a) || r.MadeBy != "" && r.Decision == protocol.Allow && matters(a) {
 			continue
 		}
-		starts := r.When != nil && len(r.When.StartsWith) > 0
-		switch {
-		case !starts || slices.ContainsFunc(r.When.StartsWith, x.startsWith):
-			return i, r.Decision
-		case x.unknown && r.Decision != protocol.Allow:
-			return i, protocol.Ask
+		left = append(left, applying{Rule: r, place: i})
+		if r.When == nil {
+			continue
+		}
+		for _, start := range r.When.StartsWith {
+			left[len(left)-1].starts = append(left[len(left)-1].starts, strings.Fields(start))
 		}
 	}
-	return -1, ""
+	return left
+}
+
+// firstRule is the first rule that matches a part, and what it decides; nil for none. A part that may run anything may start as a strict rule
+// says: a person is asked.
+func firstRule(rules []applying, x part) (*applying, string) {
+	for i := range rules {
+		r := &rules[i]
+		switch {
+		case len(r.starts) == 0 || slices.ContainsFunc(r.starts, x.startsWith):
+			return r, r.Decision
+		case x.unknown && r.Decision != protocol.Allow:
+			return r, protocol.Ask
+		}
+	}
+	return nil, ""
 }
 
 // flagged says whether an action's flags are as a rule's conditions say.
@@ -163,9 +184,10 @@ func (s *State) policiesOf(run *Run) policies {
 // before is where in the harness's policy a rule has to stand to decide on an action before what asks now does.
 func (p policies) before(a *protocol.Action) int {
 	at := len(p.harness.Rules)
+	rules := sieve(p.harness.Rules, a)
 	for _, x := range actionParts(a) {
-		if r := byPolicy(ofHarness, p.harness, a, x); r.Decision == protocol.Ask && r.Rule != nil {
-			at = min(at, *r.Rule)
+		if r, decision := firstRule(rules, x); r != nil && decision == protocol.Ask {
+			at = min(at, r.place)
 		}
 	}
 	return at

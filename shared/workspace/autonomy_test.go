@@ -196,12 +196,12 @@ func FuzzPartsOf(f *testing.F) {
 			t.Errorf("%q is read as %v", line, parts)
 		}
 		more := partsOf(line + "\nrm x")
-		if !slices.ContainsFunc(more, unknown) && !slices.ContainsFunc(more, func(p part) bool { return p.startsWith("rm x") }) && !strings.HasSuffix(line, `\`) {
+		if !slices.ContainsFunc(more, unknown) && !slices.ContainsFunc(more, func(p part) bool { return p.startsWith([]string{"rm", "x"}) }) && !strings.HasSuffix(line, `\`) {
 			t.Errorf("%q hides what comes after it: %v", line, more)
 		}
 		if starts, ok := startsOf(line); ok {
 			for i, p := range parts {
-				if !p.startsWith(starts[i]) {
+				if !p.startsWith(strings.Fields(starts[i])) {
 					t.Errorf("%q does not start as %q", line, starts[i])
 				}
 			}
@@ -210,4 +210,18 @@ func FuzzPartsOf(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The longest command there may be against the most starts there may be: each start is read once, and not once for each part.
+func TestJudgeLongCommand(t *testing.T) {
+	many := make([]protocol.Rule, maxRules)
+	for i := range many {
+		many[i] = starting(deny("*"), slices.Repeat([]string{"git push"}, maxRuleWords)...)
+	}
+	p := policies{harness: protocol.Policy{Autonomy: 1, Rules: many}, workspace: protocol.Policy{Autonomy: 3, Rules: many}}
+	action := protocol.Action{Kind: "shell.run", Command: strings.Repeat("git;", maxActionWords/4)}
+	parts, starts := maxActionWords/4, 2*maxRules*maxRuleWords
+	if n := testing.AllocsPerRun(1, func() { p.judge(&action) }); n > float64(8*(parts+starts)) {
+		t.Errorf("%d parts and %d starts take %.0f allocations", parts, starts, n)
+	}
 }

@@ -107,9 +107,8 @@ func (r *shellReader) end() {
 	r.words = nil
 }
 
-// startsWith says whether a part begins with the words of a start.
-func (p part) startsWith(start string) bool {
-	words := strings.Fields(start)
+// startsWith says whether a part begins with the words of a start; with none it does not.
+func (p part) startsWith(words []string) bool {
 	if p.unknown || len(words) == 0 || len(words) > len(p.words) {
 		return false
 	}
