@@ -74,6 +74,10 @@ func (m *memory) Query(_ context.Context, pk, after string, limit int) ([]engine
 	return rows, nil
 }
 
+func (m *memory) Glance(ctx context.Context, pk, after string, limit int) ([]engine.Row, error) {
+	return m.Query(ctx, pk, after, limit)
+}
+
 func (m *memory) Due(_ context.Context, shard int, before time.Time, _ int) ([]engine.Row, error) {
 	defer m.lock()()
 	var rows []engine.Row

@@ -140,7 +140,9 @@ func TestLookAgainstTheSocket(t *testing.T) {
 		do          func(ctx context.Context, s *session.Sessions, c workspace.Caller) error
 	}{
 		{"comes", false, true, func(ctx context.Context, s *session.Sessions, c workspace.Caller) error { return hello(ctx, s, "b", c) }},
-		{"goes", true, false, func(ctx context.Context, s *session.Sessions, c workspace.Caller) error { return s.Disconnect(ctx, "a", c) }},
+		{"goes", true, false, func(ctx context.Context, s *session.Sessions, c workspace.Caller) error {
+			return s.Disconnect(ctx, "a", c)
+		}},
 		{"goes and comes", true, true, func(ctx context.Context, s *session.Sessions, c workspace.Caller) error {
 			if err := s.Disconnect(ctx, "a", c); err != nil {
 				return err

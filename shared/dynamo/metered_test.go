@@ -131,6 +131,7 @@ func TestUnitsOfRows(t *testing.T) {
 		{"leave it with 9 KB", put(table, row(9, time.Time{}), engine.Always), dynamo.Units{WRU: 9 + 1, Calls: 1}},
 		{"get 9 KB", func(ctx context.Context) error { _, _, err := table.Get(ctx, "T#1", "-"); return err }, dynamo.Units{RRU: 3, Calls: 1}},
 		{"query 9 KB", func(ctx context.Context) error { _, err := table.Query(ctx, "T#1", "", 10); return err }, dynamo.Units{RRU: 3, Calls: 1}},
+		{"glance at 9 KB", func(ctx context.Context) error { _, err := table.Glance(ctx, "T#1", "", 10); return err }, dynamo.Units{RRU: 1.5, Calls: 1}},
 		{"delete it", func(ctx context.Context) error { _, err := table.Delete(ctx, "T#1", "-", engine.Always); return err }, dynamo.Units{WRU: 9, Calls: 1}},
 		{"delete what is not there", func(ctx context.Context) error { _, err := table.Delete(ctx, "T#1", "-", engine.Always); return err }, dynamo.Units{WRU: 1, Calls: 1}},
 	} {

@@ -113,10 +113,19 @@ func (t *Table) Delete(ctx context.Context, pk, sk string, cond engine.Cond) (en
 
 // Query reads rows of one pk, over as many pages as it takes.
 func (t *Table) Query(ctx context.Context, pk, after string, limit int) ([]engine.Row, error) {
+	return t.query(ctx, pk, after, limit, true)
+}
+
+// Glance reads them eventually consistent.
+func (t *Table) Glance(ctx context.Context, pk, after string, limit int) ([]engine.Row, error) {
+	return t.query(ctx, pk, after, limit, false)
+}
+
+func (t *Table) query(ctx context.Context, pk, after string, limit int, consistent bool) ([]engine.Row, error) {
 	in := &dynamodb.QueryInput{
 		KeyConditionExpression:    aws.String("pk = :pk"),
 		ExpressionAttributeValues: item{":pk": str(pk)},
-		ConsistentRead:            aws.Bool(true),
+		ConsistentRead:            aws.Bool(consistent),
 	}
 	if after != "" {
 		in.KeyConditionExpression = aws.String("pk = :pk AND sk > :after")

@@ -135,6 +135,13 @@ func (t table) Query(ctx context.Context, pk, after string, limit int) ([]engine
 	return rows, err
 }
 
+// Glance reads rows.
+func (t table) Glance(ctx context.Context, pk, after string, limit int) ([]engine.Row, error) {
+	rows, err := t.Table.Glance(ctx, pk, after, limit)
+	t.fault(ctx, err)
+	return rows, err
+}
+
 // Due reads rows that are due.
 func (t table) Due(ctx context.Context, shard int, before time.Time, limit int) ([]engine.Row, error) {
 	rows, err := t.Table.Due(ctx, shard, before, limit)

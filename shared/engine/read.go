@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/chipschat/chips-aws/shared/workspace"
 )
@@ -16,6 +17,26 @@ func (g *Engine) Read(ctx context.Context, ws string, fn func(*workspace.State) 
 		return err
 	}
 	return w.read(fn)
+}
+
+// recently is how long ago a state may have been looked at for ReadRecent.
+const recently = 3 * time.Second
+
+// ReadRecent is Read with a state that was up to date at most three seconds ago, and that has all that was written through this engine: who
+// reads several things one after another has the table asked once. What fn refuses it is shown again as it is now, so that nobody is
+// refused by what was true a moment ago.
+func (g *Engine) ReadRecent(ctx context.Context, ws string, fn func(*workspace.State) error) error {
+	if w := g.workspace(ws); w.lookedAt(g.o.Now().Add(-recently)) && w.read(fn) == nil {
+		return nil
+	}
+	return g.Read(ctx, ws, fn)
+}
+
+// lookedAt says whether the state was up to date at a time or later.
+func (w *warm) lookedAt(since time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.state != nil && w.looked.After(since)
 }
 
 // ReadWarm is Read with the state as it was last known here, which may be behind; the table is asked only when it is not known at all.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -181,4 +182,42 @@ func TestHole(t *testing.T) {
 	if out, err := g.Do(t.Context(), "ws_1", post("k", "Ship it.")); err == nil || errors.As(err, new(*protocol.Error)) {
 		t.Errorf("done: %v, %v", out.Ack(), err)
 	}
+}
+
+// A recent read asks the table once in three seconds, and again for what it would refuse; what was written here it always knows.
+func TestReadRecent(t *testing.T) {
+	table := open(t)
+	at := now
+	clock := engine.Options{Now: func() time.Time { return at }}
+	g, other := start(table, clock), start(table, clock)
+	refusal := errors.New("refused")
+	read := func(refused string) (name string, shown int, err error) {
+		err = g.ReadRecent(t.Context(), "ws_1", func(s *workspace.State) error {
+			shown++
+			if name = s.Name; name == refused {
+				return refusal
+			}
+			return nil
+		})
+		return name, shown, err
+	}
+	check := func(refused, want string, shown int, wantErr error) {
+		t.Helper()
+		if name, n, err := read(refused); name != want || n != shown || !errors.Is(err, wantErr) {
+			t.Errorf("reads %q, shown %d times, %v; want %q, %d, %v", name, n, err, want, shown, wantErr)
+		}
+	}
+	do(t, other, rename("", "A"))
+	check("", "A", 1, nil)
+	do(t, other, rename("", "B"))
+	at = at.Add(3*time.Second - 1)
+	check("", "A", 1, nil)
+	check("A", "B", 2, nil) // which is a look
+	do(t, other, rename("", "C"))
+	check("C", "B", 1, nil)
+	at = at.Add(3 * time.Second)
+	check("C", "C", 1, refusal)
+	check("C", "C", 2, refusal)
+	do(t, g, rename("", "D"))
+	check("", "D", 1, nil)
 }

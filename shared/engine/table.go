@@ -12,7 +12,7 @@ import (
 // shared/porttest, holds them to this comment.
 //
 // What returns nil error is durable: it survives the process being killed at once.
-// Reads see every write that returned before they began, but for RoomCommits and Due.
+// Reads see every write that returned before they began, but for RoomCommits, Glance and Due.
 // Any method may fail with ErrThrottled (the write that was refused is not done) or with another error, after which a write may
 // have been applied, may yet be applied, or may never be: the outcome is unknown.
 //
@@ -126,6 +126,8 @@ type Rows interface {
 	Delete(ctx context.Context, pk, sk string, cond Cond) (Row, error)
 	// Query answers the rows of pk with sk above after, in rising order of sk (byte order), at most limit. Fewer than limit means there are no more.
 	Query(ctx context.Context, pk, after string, limit int) ([]Row, error)
+	// Glance is Query that may lag, for half the price.
+	Glance(ctx context.Context, pk, after string, limit int) ([]Row, error)
 	// Due answers rows of any pk in a due shard (0 to DueShards-1) whose Due is set and not after before, oldest first, at most limit. It may lag.
 	Due(ctx context.Context, shard int, before time.Time, limit int) ([]Row, error)
 }

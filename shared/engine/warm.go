@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/chipschat/chips-aws/shared/workspace"
 )
@@ -22,6 +23,8 @@ type warm struct {
 	mu sync.Mutex
 	// fold is what is committed, as far as is known here; its state is nil until it is loaded.
 	fold
+	// looked is when the state was last brought up to date.
+	looked time.Time
 	// ahead is the state with commits that are being put down, or nil. Where it is at the state's seq it is equal to it.
 	ahead *workspace.State
 	// queue are commands that wait; driving says that a goroutine is at them.
@@ -165,6 +168,7 @@ func (w *warm) catchUp(ctx context.Context) error {
 	if err := w.load(ctx); err != nil {
 		return err
 	}
+	now := w.engine.o.Now()
 	head, ok, err := w.engine.table.Head(ctx, w.id)
 	if err != nil {
 		return fmt.Errorf("read head of %s: %w", w.id, err)
@@ -189,6 +193,11 @@ func (w *warm) catchUp(ctx context.Context) error {
 		if seq = w.seq(); seq == before {
 			return fmt.Errorf("log of %s: nothing after seq %d, yet its head is at %d", w.id, seq, head.Last())
 		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if now.After(w.looked) {
+		w.looked = now
 	}
 	return nil
 }

@@ -140,6 +140,8 @@ func (c *closings) CloseHolder(_ context.Context, _, id string) error { return c
 
 func (c *closings) Listens(context.Context, string, string, string) (bool, error) { return true, nil }
 
+func (c *closings) Away(context.Context, string, string, string) (bool, error) { return false, nil }
+
 func (c *closings) Tell(_ context.Context, _, _, _ string, frame []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

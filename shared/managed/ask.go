@@ -154,19 +154,26 @@ type Change struct {
 	Reason  string `json:"reason,omitzero"`
 }
 
-// Read answers a copy to who may see it. One that the harness is not granted is not there.
+// Read answers a copy to who may see it. One that the harness is not granted is not there. The copy and its change are as they are now; who
+// may see it, and whether somebody listens, is told as it was up to three seconds ago.
 func (s *Service) Read(ctx context.Context, by workspace.Caller, subject, path string) (View, error) {
 	v, _, err := s.read(ctx, by, place{by.Workspace, subject, kindOf(subject, path)})
 	return v, err
 }
 
 func (s *Service) read(ctx context.Context, by workspace.Caller, p place) (v View, r row, err error) {
-	harness, granted, err := s.grant(ctx, p, func(st *workspace.State) *protocol.Error { return st.MayReadManaged(by, p.subject) })
+	var harness string
+	err = s.c.Log.ReadRecent(ctx, p.ws, func(st *workspace.State) error {
+		if err := st.MayReadManaged(by, p.subject); err != nil {
+			return err
+		}
+		if harness = st.HarnessOf(p.subject); !st.Declares(harness, p.kind.Capability) {
+			return protocol.Refuse(protocol.NotFound, "the harness was not granted %s", p.kind.Capability)
+		}
+		return nil
+	})
 	if err != nil {
 		return v, r, err
-	}
-	if !granted {
-		return v, r, protocol.Refuse(protocol.NotFound, "the harness was not granted %s", p.kind.Capability)
 	}
 	if r, err = s.get(ctx, p); err != nil {
 		return v, r, err
@@ -180,7 +187,6 @@ func (s *Service) read(ctx context.Context, by workspace.Caller, p place) (v Vie
 			v.Change.State = protocol.ChangeMissed
 		}
 	}
-	listens, err := s.c.Sockets.Listens(ctx, p.ws, harness, p.kind.Accepts)
-	v.Away = !listens
+	v.Away, err = s.c.Sockets.Away(ctx, p.ws, harness, p.kind.Accepts)
 	return v, r, err
 }

@@ -17,12 +17,14 @@ import (
 type Log interface {
 	Do(ctx context.Context, ws string, cmd workspace.Command) (engine.Outcome, error)
 	Read(ctx context.Context, ws string, fn func(*workspace.State) error) error
+	ReadRecent(ctx context.Context, ws string, fn func(*workspace.State) error) error
 	Waits() workspace.Waits
 }
 
 // Sockets are the sockets of harnesses; *session.Sessions is one, and says what these do.
 type Sockets interface {
 	Listens(ctx context.Context, ws, holder, word string) (bool, error)
+	Away(ctx context.Context, ws, holder, word string) (bool, error)
 	Tell(ctx context.Context, ws, holder, word string, frame []byte) (int, error)
 }
 

@@ -5,19 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/chipschat/chips-aws/shared/dynamo"
-	"github.com/chipschat/chips-aws/shared/dynamo/dynamotest"
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/managed"
 	"github.com/chipschat/chips-aws/shared/protocol"
-	"github.com/chipschat/chips-aws/shared/session"
-	"github.com/chipschat/chips-aws/shared/workspace"
 )
 
 // Each limit at the limit and one past it; what is refused is not written, and says why.
@@ -241,38 +236,5 @@ func TestCompactedLine(t *testing.T) {
 		if n != x.lines {
 			t.Errorf("after a compaction at %q: %d lines, want %d", x.last, n, x.lines)
 		}
-	}
-}
-
-// A page reads its five copies, with what became of the changes and whether somebody listens, for ten units at most.
-func TestUnitsOfAPage(t *testing.T) {
-	api, name := dynamotest.Kumo(t)
-	metered := dynamo.NewMetered(api)
-	table := dynamo.New(metered, name)
-	sessions := session.New(session.Config{Rows: table, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	w := newWorld(t, table, sessions)
-	w.must(w.put("context", files(4, 600, "Be kind. ")))
-	w.must(w.put("model", model(20)))
-	w.must(w.put("heartbeat", heartbeat(12)))
-	w.must(w.put("context-window", J{"used": 1, "window": 2, "as_of": "2026-09-02T14:22:15Z", "compacts": true, "editable": true}))
-	w.must(w.put("jobs", J{"jobs": list(8, func(i int) any { return job(fmt.Sprint("j", i)) })}))
-	total := dynamo.Units{}
-	log := dynamo.Units{}
-	for _, path := range []string{"context", "model", "heartbeat", "context-window", "jobs"} {
-		subject := w.agent
-		if path == "jobs" {
-			subject = w.harness
-		}
-		metered.Reset()
-		w.must(w.engine.Read(t.Context(), w.ws, func(*workspace.State) error { return nil }))
-		log = log.Add(metered.Units())
-		metered.Reset()
-		_, err := w.service.Read(t.Context(), w.arjun, subject, path)
-		w.must(err)
-		total = total.Add(metered.Units())
-	}
-	t.Logf("the page: %+v, of which to see who asks: %+v", total, log)
-	if rru := total.Sub(log).RRU; rru > 10 || rru < 5 {
-		t.Errorf("a page reads %v units", rru)
 	}
 }

@@ -40,6 +40,7 @@ func (c *counted) Delete(ctx context.Context, pk, sk string, cond engine.Cond) (
 type listening struct{}
 
 func (listening) Listens(context.Context, string, string, string) (bool, error) { return true, nil }
+func (listening) Away(context.Context, string, string, string) (bool, error)    { return false, nil }
 func (listening) Tell(context.Context, string, string, string, []byte) (int, error) {
 	return 1, nil
 }
@@ -59,9 +60,8 @@ type world struct {
 func newWorld(t *testing.T, table engine.Table, sockets managed.Sockets) *world {
 	t.Helper()
 	w := &world{t: t, ws: protocol.NewID("ws", time.Now(), [10]byte{1}), rows: &counted{Rows: table}, now: time.Now()}
-	clock := func() time.Time { return w.now }
-	w.engine = engine.New(table, engine.Options{Now: clock, Waits: workspace.DefaultWaits()})
-	w.service = managed.New(managed.Config{Rows: w.rows, Log: w.engine, Sockets: sockets, Now: clock, Logger: slog.New(slog.DiscardHandler)})
+	w.engine = engine.New(table, engine.Options{Now: w.clock, Waits: workspace.DefaultWaits()})
+	w.service = w.newService(sockets)
 	do := func(by workspace.Caller, data protocol.Data) []protocol.Event {
 		out, err := w.engine.Do(t.Context(), w.ws, workspace.Command{By: by, Draft: workspace.Draft(data), Operation: true})
 		if err != nil {
@@ -83,6 +83,12 @@ func newWorld(t *testing.T, table engine.Table, sockets managed.Sockets) *world 
 	}
 	w.scout = workspace.Caller{Workspace: w.ws, Kind: protocol.KindHarness, ID: w.harness}
 	return w
+}
+
+func (w *world) clock() time.Time { return w.now }
+
+func (w *world) newService(sockets managed.Sockets) *managed.Service {
+	return managed.New(managed.Config{Rows: w.rows, Log: w.engine, Sockets: sockets, Now: w.clock, Logger: slog.New(slog.DiscardHandler)})
 }
 
 func local(t *testing.T) *world {

@@ -135,6 +135,11 @@ func (f *Faulty) Query(ctx context.Context, pk, after string, limit int) ([]engi
 	return read(ctx, f, "query", func() ([]engine.Row, error) { return f.inner.Query(ctx, pk, after, limit) })
 }
 
+// Glance reads, or fails.
+func (f *Faulty) Glance(ctx context.Context, pk, after string, limit int) ([]engine.Row, error) {
+	return read(ctx, f, "glance", func() ([]engine.Row, error) { return f.inner.Glance(ctx, pk, after, limit) })
+}
+
 // Due reads, or fails.
 func (f *Faulty) Due(ctx context.Context, shard int, before time.Time, limit int) ([]engine.Row, error) {
 	return read(ctx, f, "due", func() ([]engine.Row, error) { return f.inner.Due(ctx, shard, before, limit) })

@@ -162,6 +162,9 @@ func rowsQueried(t *testing.T, table engine.Table) {
 				t.Fatal(err)
 			}
 			same(t, fmt.Sprintf("query %sq after %q, limit %d", pk, step.after, step.limit), got, step.want)
+			soon(t, fmt.Sprintf("glance at %sq after %q, limit %d", pk, step.after, step.limit), step.want, func() ([]engine.Row, error) {
+				return table.Glance(t.Context(), pk+"q", step.after, step.limit)
+			})
 		}
 		if got, err := table.Query(t.Context(), pk+"none", "", 10); err != nil || len(got) != 0 {
 			t.Errorf("rows of a pk that has none: %v, %v", got, err)

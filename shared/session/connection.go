@@ -150,11 +150,15 @@ func (s *Sessions) update(ctx context.Context, c *Connection, change func(c *Con
 // List answers the connections of a workspace whose time is not over, in order of their ids. known is what an earlier List answered, or
 // nil: what has not changed since is not read anew. A row that cannot be read is passed over and reported.
 func (s *Sessions) List(ctx context.Context, ws string, known []Connection) ([]Connection, error) {
+	return s.connections(ctx, ws, known, s.c.Rows.Query)
+}
+
+func (s *Sessions) connections(ctx context.Context, ws string, known []Connection, read func(context.Context, string, string, int) ([]engine.Row, error)) ([]Connection, error) {
 	const page = 1000
 	list := make([]Connection, 0, len(known))
 	now, after := s.c.Now(), ""
 	for {
-		rows, err := s.c.Rows.Query(ctx, connectionsPK(ws), after, page)
+		rows, err := read(ctx, connectionsPK(ws), after, page)
 		if err != nil {
 			return nil, fmt.Errorf("read connections of %s: %w", ws, err)
 		}

@@ -294,3 +294,28 @@ func TestConnectionsExpire(t *testing.T) {
 		}
 	})
 }
+
+// Who listens is told by hello's words, and by a glance the same.
+func TestAway(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	check := func(what string, word string, away bool) {
+		t.Helper()
+		is, err := w.sessions.Away(ctx, w.ws, w.scout.ID, word)
+		listens, lerr := w.sessions.Listens(ctx, w.ws, w.scout.ID, word)
+		if err != nil || lerr != nil || is != away || listens == away {
+			t.Errorf("%s: away %t and listens %t to %s, %v, %v", what, is, listens, word, err, lerr)
+		}
+	}
+	check("no socket", "models", true)
+	w.connect(w.ledger).hello(`,"accepts":["models"]`)
+	c := w.connect(w.scout)
+	check("before its hello", "models", true)
+	c.hello(`,"accepts":["models"]`)
+	check("after it", "models", false)
+	check("after it", "jobs", true)
+	if err := w.sessions.Disconnect(ctx, c.id, w.scout); err != nil {
+		t.Fatal(err)
+	}
+	check("gone", "models", true)
+}

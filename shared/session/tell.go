@@ -14,6 +14,13 @@ func (s *Sessions) Listens(ctx context.Context, ws, harness, accepts string) (bo
 	return slices.ContainsFunc(list, func(c Connection) bool { return c.listens(harness, accepts) }), err
 }
 
+// Away says whether no socket of a harness accepts a word. It is told by a glance, which may be behind for a moment: it is for who is shown
+// it, and Listens for who acts on it.
+func (s *Sessions) Away(ctx context.Context, ws, harness, accepts string) (bool, error) {
+	list, err := s.connections(ctx, ws, nil, s.c.Rows.Glance)
+	return !slices.ContainsFunc(list, func(c Connection) bool { return c.listens(harness, accepts) }), err
+}
+
 func (c *Connection) listens(harness, accepts string) bool {
 	return c.Holder == harness && !c.Closing && c.Hello && slices.Contains(c.Accepts, accepts)
 }
