@@ -99,6 +99,7 @@ func TestMainsTogether(t *testing.T) {
 	w.keepsFiles(tp)
 	w.catchesUp(tp)
 	w.doesWhatIsDue(tp)
+	w.freesFiles(tp)
 	w.sweepsSockets(tp)
 	w.saysWhoIsAway(tp)
 	w.keepsToItsRights(tp)

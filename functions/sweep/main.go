@@ -57,7 +57,7 @@ func run() error {
 	})
 	changes := managed.New(managed.Config{Rows: table, Log: eng, Now: time.Now, Logger: slog.Default()})
 	keeper := deadline.New(deadline.Config{
-		Log: eng, Rows: table, Alarms: scheduler.NewQueue(cfg, os.Getenv("CHIPS_DEADLINE_QUEUE"), time.Now),
+		Log: files.Engine(eng), Rows: table, Alarms: scheduler.NewQueue(cfg, os.Getenv("CHIPS_DEADLINE_QUEUE"), time.Now),
 		Watch: watch, Sockets: sessions, Now: time.Now, Logger: slog.Default(), Late: meter.Lag(emf.DeadlineLag),
 	})
 	lambda.Start(meter.Each(lambda.NewHandler(sweep.New(sweep.Config{

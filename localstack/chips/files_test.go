@@ -173,8 +173,13 @@ func TestURLsAreForOneWhoIsThere(t *testing.T) {
 			t.Errorf("%.60s: %s, want %s", link, got, want)
 		}
 	}
-	if res, err := http.Head(ledger); err != nil || res.StatusCode != http.StatusOK || res.ContentLength != int64(len("the minutes")) {
-		t.Errorf("asked about, it is %v, %v", res, err)
+	res, err := http.Head(ledger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	if res.StatusCode != http.StatusOK || res.ContentLength != int64(len("the minutes")) {
+		t.Errorf("asked about, it is %s, %d bytes", res.Status, res.ContentLength)
 	}
 	c.owner.must(http.MethodDelete, "/v1/harnesses/"+c.ledger.id, nil)
 	if got := c.owner.fetched(ledger); got != "forbidden" {

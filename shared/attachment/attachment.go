@@ -62,6 +62,7 @@ type Credentials interface {
 type Log interface {
 	Find(ctx context.Context, workspace, sender, key string) (engine.Commit, bool, error)
 	Event(ctx context.Context, workspace, id string) (protocol.Event, bool, error)
+	RoomCommits(ctx context.Context, workspace, space string, line int64, limit int) ([]engine.Commit, error)
 	Read(ctx context.Context, workspace string, fn func(*workspace.State) error) error
 }
 

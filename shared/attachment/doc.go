@@ -7,6 +7,7 @@
 // # Rows
 //
 //	U#<att id>    -          an upload: whose, what it is, where its bytes are, where it was posted
+//	U#<space id>  -          a room that is about to be deleted, or was: how far down its files were looked at
 //	B#<sha256>    -          which generation of the bytes is in use
 //	B#<sha256>    <att id>   a use of the bytes
 //	Y#            keys       what URLs are signed with
@@ -27,8 +28,11 @@
 // the row says where. Whoever meets a "perhaps" asks the log for the key (engine.Find). An upload that was never posted is swept
 // away after a day; what is posted meanwhile moves that on before it goes into the log.
 //
-// A deleted message's files are not served from the moment the log says so, which the state tells (workspace.Room.Marks). Their rows are due
-// some minutes later, and the sweep takes them away.
+// What is deleted is not served from the moment the log says so, which the state tells (workspace.Room.Marks). Before a message, a room or
+// a face goes, its files are noted to be looked at some minutes later, so that a process that dies in between leaves something that is due;
+// the sweep then asks the state what of it is still there, and takes away what is not. A room may have had any number of files, so it has a row of its own: the sweep
+// goes down the room's lines in the log, notes each file, and writes down how far it came. Each face is looked at a day after it was
+// given, too: of two that are given at once only one replaces what either knew of.
 //
 // # URLs
 //

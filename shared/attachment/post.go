@@ -30,10 +30,8 @@ func (e Engine) Do(ctx context.Context, ws string, cmd workspace.Command) (engin
 			return engine.Outcome{}, err
 		}
 	}
-	if d, ok := cmd.Draft.Data.(*protocol.MessageDeleted); ok {
-		if err := s.deleting(ctx, ws, d.MessageID, &cmd); err != nil {
-			return engine.Outcome{}, err
-		}
+	if err := s.leaving(ctx, ws, &cmd); err != nil {
+		return engine.Outcome{}, err
 	}
 	out, err := e.Engine.Do(ctx, ws, cmd)
 	var refused *protocol.Error
@@ -66,12 +64,12 @@ func (s *Service) facts(ctx context.Context, ws string, cmd workspace.Command, p
 	}
 	for _, id := range posted {
 		u, ok, err := s.update(ctx, id, func(u *upload) bool {
-			if u.Workspace != ws || u.By != cmd.By.ID || u.Blob == "" || len(u.Posts) >= maxPosts || u.perhaps(key) || face && u.Face {
+			if u.Workspace != ws || u.By != cmd.By.ID || u.Blob == "" || len(u.Posts) >= maxPosts || u.perhaps(key) {
 				return false
 			}
 			switch {
-			case face:
-				u.Face = true
+			case face: // whether it came to be one is looked at when it has or will not
+				u.Face, u.Look = true, protocol.At(s.c.Now().Add(unposted))
 			case key != "": // without one nobody could find out what became of it
 				now := protocol.At(s.c.Now())
 				u.Posts = append(u.Posts, post{Key: key, At: &now})
@@ -184,8 +182,35 @@ func (s *Service) settled(ctx context.Context, u upload) (upload, error) {
 	return u, nil
 }
 
-// lookAgain is how long after a message is about to be deleted its files are looked at: it has happened by then, or will not.
+// lookAgain is how long after what holds files is about to go they are looked at: it has gone by then, or will not.
 const lookAgain = 5 * time.Minute
+
+// leaving has the files looked at, some time later, that a command is about to take a use of away: a message's, a room's, or the face that an
+// agent had.
+func (s *Service) leaving(ctx context.Context, ws string, cmd *workspace.Command) error {
+	switch d := cmd.Draft.Data.(type) {
+	case *protocol.MessageDeleted:
+		return s.deleting(ctx, ws, d.MessageID, cmd)
+	case *protocol.SpaceDeleted:
+		return s.deletingRoom(ctx, ws, cmd.Draft.SpaceID, cmd.By)
+	case *workspace.AgentDraft:
+		if !d.SetFace {
+			return nil
+		}
+		var face string
+		err := s.c.Log.Read(ctx, ws, func(st *workspace.State) error {
+			if a := st.Agents[d.AgentID]; a != nil && a.Face.AttachmentID != d.Face.AttachmentID {
+				face = a.Face.AttachmentID
+			}
+			return nil
+		})
+		if err != nil || face == "" {
+			return err
+		}
+		return s.look(ctx, ws, face, s.c.Now().Add(lookAgain))
+	}
+	return nil
+}
 
 // deleting has the files of a message looked at some time after it is about to be deleted.
 func (s *Service) deleting(ctx context.Context, ws, message string, cmd *workspace.Command) error {
@@ -198,20 +223,11 @@ func (s *Service) deleting(ctx context.Context, ws, message string, cmd *workspa
 		return nil
 	}
 	cmd.Cited[message] = e
-	d, ok := e.Data.(*protocol.MessagePost)
-	if !ok || e.Actor.ID != cmd.By.ID && e.Actor.HarnessID != cmd.By.ID {
+	if e.Actor.ID != cmd.By.ID && e.Actor.HarnessID != cmd.By.ID {
 		return nil
 	}
-	for _, a := range d.Attachments {
-		_, _, err := s.update(ctx, a.AttachmentID, func(u *upload) bool {
-			at := s.c.Now().Add(lookAgain)
-			if !u.due.IsZero() && u.due.Before(at) {
-				return false
-			}
-			u.due = at
-			return true
-		})
-		if err != nil {
+	for _, a := range workspace.FilesOf(e) {
+		if err := s.look(ctx, ws, a.AttachmentID, s.c.Now().Add(lookAgain)); err != nil {
 			return err
 		}
 	}

@@ -41,6 +41,8 @@ type upload struct {
 	Posts []post        `json:"posts,omitzero"`
 	// Face says that it was to be an agent's face; whether it is one the state says.
 	Face bool `json:"face,omitzero"`
+	// Look is when it is to be looked at whether all that it was posted with still is, and whether it is a face; zero is never.
+	Look protocol.Time `json:"look,omitzero"`
 	// Gone says that it is being taken away.
 	Gone bool `json:"gone,omitzero"`
 
@@ -123,10 +125,11 @@ func (u *upload) pending() bool {
 	return false
 }
 
-// schedule says when the upload is to be looked at next: when it has not been posted for long enough, or perhaps was.
+// schedule says when the upload is to be looked at next: when somebody asked for it, or when it has not been posted for long enough or
+// perhaps was, whatever comes first.
 func (u *upload) schedule() {
-	u.due = time.Time{}
-	if len(u.Posts) == 0 && !u.Face || u.pending() {
+	u.due = u.Look.Time
+	if (len(u.Posts) == 0 && !u.Face || u.pending()) && (u.due.IsZero() || u.Until.Before(u.due)) {
 		u.due = u.Until.Time
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/chipschat/chips-aws/shared/engine"
+	"github.com/chipschat/chips-aws/shared/protocol"
 	"github.com/chipschat/chips-aws/shared/workspace"
 )
 
@@ -17,9 +18,13 @@ const (
 	BytesRows  = "B#"
 )
 
-// SweepUpload looks at an upload (U#) that is due: it takes away one that was not posted in time, or whose messages were all deleted.
+// SweepUpload looks at an upload (U#) that is due: it takes away one that was not posted in time, or that nothing holds any more. A room's row
+// has the files looked at that were posted there.
 func (s *Service) SweepUpload(ctx context.Context, row engine.Row) error {
 	id := strings.TrimPrefix(row.PK, UploadRows)
+	if protocol.PrefixOf(id) == protocol.PrefixSpace {
+		return s.sweepRoom(ctx, row)
+	}
 	u, ok, err := s.get(ctx, id)
 	if err != nil || u.rev == 0 || u.due.IsZero() || u.due.After(s.c.Now()) {
 		return err
@@ -38,10 +43,11 @@ func (s *Service) SweepUpload(ctx context.Context, row engine.Row) error {
 	return nil
 }
 
-// keepUpload drops what an upload was posted with that is no more, and says whether it stays.
+// keepUpload drops what an upload was posted with, or was the face of, that is no more, and says whether it stays.
 func (s *Service) keepUpload(ctx context.Context, u *upload) (bool, error) {
 	now := s.c.Now()
 	before := len(u.Posts)
+	isFace := false
 	err := s.c.Log.Read(ctx, u.Workspace, func(st *workspace.State) error {
 		u.Posts = slices.DeleteFunc(u.Posts, func(p post) bool {
 			if p.Key != "" { // the log does not know it, and will not any more
@@ -49,10 +55,19 @@ func (s *Service) keepUpload(ctx context.Context, u *upload) (bool, error) {
 			}
 			return deleted(st, p)
 		})
+		for _, a := range st.Agents {
+			isFace = isFace || a.Face.AttachmentID == u.File.AttachmentID
+		}
 		return nil
 	})
 	if err != nil {
 		return false, err
+	}
+	u.Look = protocol.Time{}
+	if u.Face && !isFace {
+		if u.Face = u.Until.After(now); u.Face { // it may yet become one
+			u.Look = u.Until
+		}
 	}
 	wasPosted := before > len(u.Posts)
 	if len(u.Posts) == 0 && !u.Face && (wasPosted || !u.Until.After(now)) {

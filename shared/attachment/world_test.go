@@ -134,6 +134,10 @@ func (l *ledger) Event(context.Context, string, string) (protocol.Event, bool, e
 	return protocol.Event{}, false, nil
 }
 
+func (l *ledger) RoomCommits(context.Context, string, string, int64, int) ([]engine.Commit, error) {
+	return nil, nil
+}
+
 func (l *ledger) Read(_ context.Context, _ string, fn func(*workspace.State) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -222,9 +222,9 @@ func (s *State) evolveSpaceOpened(e protocol.Event, d *protocol.SpaceOpened) {
 	s.Rooms[room.ID] = room
 }
 
-// evolveSpaceDeleted leaves a stub that remembers who was in the room; the oldest stubs go.
+// evolveSpaceDeleted leaves a stub that remembers who was in the room, and where its lines are; the oldest stubs go.
 func (s *State) evolveSpaceDeleted(room *Room, e protocol.Event) {
-	s.Rooms[room.ID] = &Room{ID: room.ID, Deleted: true, Members: room.Members, LastSeq: e.Seq}
+	s.Rooms[room.ID] = &Room{ID: room.ID, Deleted: true, Members: room.Members, LastSeq: e.Seq, LastLine: room.LastLine}
 	s.answered(func(ask Ask) bool { return ask.Room == room.ID })
 	s.Deleted = append(s.Deleted, room.ID)
 	for len(s.Deleted) > RememberedRooms {

@@ -108,11 +108,11 @@ func UploadsOf(draft protocol.Event) (posted, replaced []string) {
 
 // FilesOf are the files that an event holds, of words that were said or are held.
 func FilesOf(e protocol.Event) []protocol.Attachment {
-	switch d := e.Data.(type) {
-	case *protocol.MessagePost:
-		return d.Attachments
-	case *protocol.MessageHeld:
-		return d.Attachments
+	if held, ok := e.Data.(*protocol.MessageHeld); ok {
+		return held.Attachments
+	}
+	if said := protocol.Said(e.Data); said != nil {
+		return said.Attachments
 	}
 	return nil
 }
