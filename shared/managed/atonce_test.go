@@ -25,40 +25,58 @@ func nested(deep int) (v any) {
 	return v
 }
 
-// interrupted has something happen just before the first row of a kind is written.
-type interrupted struct {
+// watched has something happen before each row is written.
+type watched struct {
 	engine.Rows
-	when func(engine.Row) bool
-	then func()
-	done atomic.Bool
+	before func(engine.Row)
 }
 
-func (i *interrupted) Put(ctx context.Context, row engine.Row, cond engine.Cond) (int64, error) {
-	if i.when(row) && i.done.CompareAndSwap(false, true) {
-		i.then()
-	}
-	return i.Rows.Put(ctx, row, cond)
+func (w *watched) Put(ctx context.Context, row engine.Row, cond engine.Cond) (int64, error) {
+	w.before(row)
+	return w.Rows.Put(ctx, row, cond)
 }
 
-// A run that is posted twice at once, with two starts, is there once.
+// A run that is posted twice at once, with two starts, is there once: the second is posted, as a whole or as far as where it says where
+// the run is, just before the first is written.
 //
 // covers: JOB-13
 func TestRunsPostedAtOnce(t *testing.T) {
-	w := local(t)
-	w.must(w.put("jobs", J{"jobs": []J{job("a")}}))
-	post := func(start time.Duration) error {
-		at := w.now.Add(start).UTC().Format(time.RFC3339)
-		run := J{"job_id": "a", "run_id": "r", "started_at": at, "ended_at": at, "outcome": "done"}
-		return w.service.AddRuns(context.Background(), w.scout, w.harness, encode(t, J{"runs": []J{run}}))
-	}
-	w.rows.Rows = &interrupted{
-		Rows: w.rows.Rows, when: func(row engine.Row) bool { return row.PK[:2] == managed.RunRows && row.SK[0] == 't' },
-		then: func() { w.must(post(-time.Hour)) },
-	}
-	w.must(post(-2 * time.Hour))
-	v, err := w.service.ReadJobs(t.Context(), w.arjun, w.harness, "", 10)
-	if err != nil || len(v.Runs) != 1 {
-		t.Errorf("%d runs, %v: %s", len(v.Runs), err, v.Runs)
+	for _, whole := range []bool{true, false} {
+		t.Run(fmt.Sprint("as a whole ", whole), func(t *testing.T) {
+			w := local(t)
+			w.must(w.put("jobs", J{"jobs": []J{job("a")}}))
+			post := func(start time.Duration) error {
+				at := w.now.Add(start).UTC().Format(time.RFC3339)
+				run := J{"job_id": "a", "run_id": "r", "started_at": at, "ended_at": at, "outcome": "done"}
+				return w.service.AddRuns(context.Background(), w.scout, w.harness, encode(t, J{"runs": []J{run}}))
+			}
+			halfway, goOn, second := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+			var runs, places atomic.Int64
+			w.rows.Rows = &watched{w.rows.Rows, func(row engine.Row) {
+				switch {
+				case row.PK[:2] != managed.RunRows:
+				case row.SK[0] == 'i' && places.Add(1) == 2 && !whole:
+					close(halfway)
+					<-goOn
+				case row.SK[0] == 't' && runs.Add(1) == 1:
+					go func() { second <- post(-time.Hour) }()
+					if whole {
+						w.must(<-second)
+					} else {
+						<-halfway
+					}
+				}
+			}}
+			w.must(post(-2 * time.Hour))
+			if !whole {
+				close(goOn)
+				w.must(<-second)
+			}
+			v, err := w.service.ReadJobs(t.Context(), w.arjun, w.harness, "", 10)
+			if err != nil || len(v.Runs) != 1 {
+				t.Errorf("%d runs, %v: %s", len(v.Runs), err, v.Runs)
+			}
+		})
 	}
 }
 

@@ -98,8 +98,8 @@ func (s *Service) AddRuns(ctx context.Context, by workspace.Caller, harness stri
 }
 
 // putRun keeps one run: first it takes the one before away, if it began at another time, then it says where this one is, and then it is
-// written. Who dies in between has not answered, and the run is posted again. Another that was posted meanwhile may have found nothing to
-// take away, so whoever has written a run looks whether it is there still.
+// written. Who dies in between has not answered, and the run is posted again. Of several that are posted at once, any may be written after
+// another has taken it away: so whoever has written looks where the run is now, and takes away what is not there, its own or the one before.
 func (s *Service) putRun(ctx context.Context, p place, run posting) error {
 	pk, key, where := p.runs(), runKey(run.at, run.stay, run.id), byID+run.stay+"#"+run.id
 	expires := run.at.Add(runsFor)
@@ -111,6 +111,7 @@ func (s *Service) putRun(ctx context.Context, p place, run posting) error {
 		if err != nil {
 			return err
 		}
+		var old engine.Row
 		if !there || string(before.Body) != key {
 			cond := engine.Absent
 			if there {
@@ -123,22 +124,31 @@ func (s *Service) putRun(ctx context.Context, p place, run posting) error {
 			if errors.Is(err, engine.ErrCondition) {
 				continue
 			}
+			if err == nil && there {
+				old, _, err = s.c.Rows.Get(ctx, pk, string(before.Body))
+			}
 			if err != nil {
 				return err
 			}
 		}
-		rev, err := s.c.Rows.Put(ctx, engine.Row{PK: pk, SK: key, Body: run.body, Expires: expires}, engine.Always)
+		own := engine.Row{PK: pk, SK: key, Body: run.body, Expires: expires}
+		if own.Rev, err = s.c.Rows.Put(ctx, own, engine.Always); err != nil {
+			return err
+		}
+		now, _, err := s.c.Rows.Get(ctx, pk, where)
 		if err != nil {
 			return err
 		}
-		now, there, err := s.c.Rows.Get(ctx, pk, where)
-		if err == nil && there && string(now.Body) != key {
-			_, err = s.c.Rows.Delete(ctx, pk, key, engine.IfRev(rev))
+		for _, r := range []engine.Row{old, own} {
+			if r.Rev == 0 || r.SK == string(now.Body) {
+				continue
+			}
+			// Where it was written anew, whoever did that looks too.
+			if _, err := s.c.Rows.Delete(ctx, pk, r.SK, engine.IfRev(r.Rev)); err != nil && !errors.Is(err, engine.ErrCondition) {
+				return err
+			}
 		}
-		if errors.Is(err, engine.ErrCondition) {
-			return nil // posted once more, by somebody who looks too
-		}
-		return err
+		return nil
 	}
 	return fmt.Errorf("run %s of %s: %w", run.id, p.subject, engine.ErrBusy)
 }
