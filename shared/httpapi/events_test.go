@@ -308,3 +308,37 @@ func FuzzEventsQuery(f *testing.F) {
 		}
 	})
 }
+
+// A reaction that is there already and an unpinning of what is not pinned use their keys up as any write does: sent again, after it was set
+// otherwise, they change nothing and are answered the same.
+// covers: WRT-6, WRT-12, ENV-11
+func TestReactionsUseTheirKeys(t *testing.T) {
+	w := newWorld(t)
+	message := w.post(w.arjun.client, w.room, nil, w.upload(w.arjun.client, "a.txt", "a"))
+	for _, kind := range []string{"reaction.set", "pin.set"} {
+		set := func(key string, on bool) J {
+			ev := J{"type": kind, "space_id": w.room, "message_id": message, "on": on, "idempotency_key": kind + key}
+			if kind == "reaction.set" {
+				ev["emoji"] = "❤️"
+			}
+			return w.priya.must("POST", "/v1/events", ev)
+		}
+		already := set("1", false)
+		if already["duplicate"] != false {
+			t.Errorf("%s, off and never on: %v", kind, already)
+		}
+		on := set("2", true)
+		for _, again := range []J{set("1", false), set("1", true)} {
+			if again["duplicate"] != true || again["seq"] != already["seq"] {
+				t.Errorf("%s again: %v, first %v", kind, again, already)
+			}
+		}
+		if again := set("1", true); again["differs"] != true {
+			t.Errorf("%s with another body: %v", kind, again)
+		}
+		log := w.priya.must("GET", fmt.Sprint("/v1/events?since=", num(on, "seq")), nil)
+		if events := log["events"].([]any); len(events) != 0 {
+			t.Errorf("%s again is in the log: %v", kind, events)
+		}
+	}
+}

@@ -12,6 +12,10 @@
 // turns under way), held.go (what an agent says while it is in no room), places.go and replaced.go (rooms that harnesses are asked for, open and
 // take each other's place in), asks.go (forks and new agents).
 //
+// What is so already causes no events, and uses no key up (contract U-119 is about keys of writes, and the log alone knows them). That is so where
+// a repeat cannot do harm, as with a message that is deleted for good, and for what HTTP alone sets. What people and harnesses write in rooms and may
+// set to and fro (reactions, pins, pauses) is written all the same: it is an act, and its key has to be known when it comes again.
+//
 // What falls due is told by the state and the waits alone (deadlines.go): a deadline is no event, and deciding again when it fires is all
 // that firing is. What a decision needs of what was said, and only the state names, it asks for (Decision.Missing).
 //

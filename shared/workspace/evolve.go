@@ -170,10 +170,8 @@ func (s *State) evolveRoom(e protocol.Event) {
 		if room != nil {
 			room.evolveFilesGone(d.MessageID)
 		}
-	case *protocol.ReactionSet:
-		s.evolveSetting(e, d.MessageID, Setting{By: e.Actor.ID, Emoji: d.Emoji, On: d.On})
-	case *protocol.PinSet:
-		s.evolveSetting(e, d.MessageID, Setting{On: d.On})
+	case *protocol.ReactionSet, *protocol.PinSet: // whoever shows them folds them
+		s.heard(e.RunID, e.TS)
 	default:
 		s.evolveRun(e)
 		return

@@ -45,46 +45,6 @@ func (m Marks) with(mark Mark) Marks {
 	return m
 }
 
-// RememberedSettings is how many reactions and pins are known by how they were set last. One that sets again what is known to be so
-// changes nothing; of what is forgotten it is logged once more, which says the same.
-const RememberedSettings = 1000
-
-// Setting is a reaction or a pin as it was set last.
-type Setting struct {
-	// Message is the seq of the message, By whose reaction it is ("" for a pin), and Emoji what it is.
-	Message int64  `json:"m"`
-	By      string `json:"by,omitzero"`
-	Emoji   string `json:"emoji,omitzero"`
-	On      bool   `json:"on,omitzero"`
-	// Seq is that of the event that set it.
-	Seq int64 `json:"seq"`
-}
-
-// isSet says whether a setting is known to be so already. Who was never set on is off: so is one on a message that is newer than all that was
-// forgotten.
-func (s *State) isSet(want Setting) bool {
-	for _, known := range s.Settings {
-		if known.Message == want.Message && known.By == want.By && known.Emoji == want.Emoji {
-			return known.On == want.On
-		}
-	}
-	return !want.On && want.Message > s.SettingsFrom
-}
-
-func (s *State) evolveSetting(e protocol.Event, message string, set Setting) {
-	set.Message, _ = protocol.SeqOf(message)
-	set.Seq = e.Seq
-	s.Settings = slices.DeleteFunc(s.Settings, func(known Setting) bool {
-		return known.Message == set.Message && known.By == set.By && known.Emoji == set.Emoji
-	})
-	s.Settings = append(s.Settings, set)
-	for len(s.Settings) > RememberedSettings {
-		s.SettingsFrom = s.Settings[0].Seq
-		s.Settings = s.Settings[1:]
-	}
-	s.heard(e.RunID, e.TS)
-}
-
 func (s *State) evolveMark(room *Room, e protocol.Event, message string, deleted bool) {
 	seq, ok := protocol.SeqOf(message)
 	if room == nil || !ok {
@@ -204,7 +164,7 @@ func (d *deciding) reactionSet() *protocol.Error {
 			return err
 		}
 	}
-	return d.set(post, room, actor, Setting{By: actor.ID, Emoji: draft.Emoji, On: draft.On}, draft)
+	return d.set(post, room, actor, draft)
 }
 
 func (d *deciding) pinSet() *protocol.Error {
@@ -219,19 +179,17 @@ func (d *deciding) pinSet() *protocol.Error {
 	if err != nil {
 		return err
 	}
-	return d.set(post, room, d.sender(), Setting{On: draft.On}, draft)
+	return d.set(post, room, d.sender(), draft)
 }
 
-// set writes a reaction or a pin where it is not so already.
-func (d *deciding) set(post protocol.Event, room *Room, actor protocol.Actor, set Setting, draft protocol.Data) *protocol.Error {
+// set writes a reaction or a pin, also one that is so already: it may be set otherwise by the time its key comes again, which has to be known
+// as used by then (contract U-119).
+func (d *deciding) set(post protocol.Event, room *Room, actor protocol.Actor, draft protocol.Data) *protocol.Error {
 	if room.Archived {
 		return closed()
 	}
 	if mark, _ := room.Marks.Of(post.Seq); mark.Deleted {
 		return wasDeleted()
-	}
-	if set.Message = post.Seq; d.s.isSet(set) {
-		return nil
 	}
 	d.answer(actor, room.ID, draft).RunID = d.runID()
 	return nil

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -157,37 +156,31 @@ func TestWordsOfAReplacedAgent(t *testing.T) {
 	f.must(f.scout, remove(message))
 }
 
-// A reaction is one of each person or agent and emoji, a pin one of the room; what is so already changes nothing (contract U-136).
-func TestSettings(t *testing.T) {
+// A reaction is by whoever sets it, a pin by people, and each is written also where it is so already: its key is used (contract U-119, U-136).
+func TestReactionsAndPins(t *testing.T) {
 	f := newFixture(t)
 	gus := f.person("Gus", protocol.Guest)
 	f.must(f.arjun, opIn(f.r, &protocol.MemberAdded{ParticipantID: gus.ID}))
 	_, message := f.say(f.priya, post(f.r, "one"))
-	_, other := f.say(f.priya, post(f.r, "two"))
-	f.nothing("off, and never on", f.arjun, react(message, "👍", false))
+	set := func(who Caller, id string, c command) {
+		t.Helper()
+		events := f.must(who, c)
+		if len(events) != 1 || events[0].Actor.ID != id || events[0].SpaceID != f.r {
+			t.Errorf("by %s: %+v", id, events)
+		}
+	}
 	for _, by := range []struct {
 		who Caller
 		id  string
 	}{{f.arjun, f.arjun.ID}, {f.priya, f.priya.ID}, {gus, gus.ID}, {f.scout, f.s1}, {f.ledger, f.l1}} {
-		for _, emoji := range []string{"👍", "❤️"} {
-			e := f.must(by.who, react(message, emoji, true))[0]
-			if e.Actor.ID != by.id || e.SpaceID != f.r {
-				t.Errorf("%+v is not by %s", e.Envelope, by.id)
-			}
-			f.nothing("on twice", by.who, react(message, emoji, true))
+		for _, on := range []bool{false, true, true, false} {
+			set(by.who, by.id, react(message, "👍", on))
 		}
-		f.must(by.who, react(message, "👍", false))
-		f.nothing("off twice", by.who, react(message, "👍", false))
-		f.nothing("the other still on", by.who, react(message, "❤️", true))
-		f.must(by.who, react(other, "❤️", true))
-		f.must(by.who, react(message, "👍", true))
 	}
 	f.refused(protocol.Forbidden, gus, pin(message, true))
-	f.nothing("not pinned", f.arjun, pin(message, false))
-	f.must(f.arjun, pin(message, true))
-	f.nothing("pinned by another", f.priya, pin(message, true))
-	f.must(f.arjun, pin(other, true))
-	f.must(f.priya, pin(message, false))
+	for _, on := range []bool{false, true, true, false} {
+		set(f.priya, f.priya.ID, pin(message, on))
+	}
 }
 
 // An emoji is up to 64 bytes, of however many code points, and is no word (contract U-143).
@@ -201,26 +194,6 @@ func TestEmoji(t *testing.T) {
 	for _, emoji := range []string{"", "ok", "1", "👍 ", "👍\n", "\u0085", "\u202e", "👍\u202e", "\u200b", "\u3164", strings.Repeat("👍", 16) + "!"} {
 		f.refused(protocol.InvalidEvent, f.arjun, react(message, emoji, true))
 	}
-}
-
-// What is remembered of reactions is bounded, and what is forgotten is only said again.
-func TestSettingsAreBounded(t *testing.T) {
-	f := newFixture(t)
-	_, old := f.say(f.priya, post(f.r, "old"))
-	f.must(f.arjun, react(old, "👍", true))
-	_, message := f.say(f.priya, post(f.r, "new"))
-	for i := range RememberedSettings {
-		f.must(f.arjun, react(message, fmt.Sprint("👍", i), true))
-	}
-	if n := len(f.s.Settings); n != RememberedSettings {
-		t.Errorf("%d are remembered", n)
-	}
-	if events := f.must(f.arjun, react(old, "👍", false)); len(events) != 1 {
-		t.Error("one that was forgotten cannot be taken away")
-	}
-	f.nothing("off by now", f.arjun, react(old, "👍", false))
-	_, newest := f.say(f.priya, post(f.r, "newest"))
-	f.nothing("on a message newer than all that is forgotten", f.arjun, react(newest, "🎈", false))
 }
 
 // Marks rise by message in whatever order they come, and a deletion is for good.

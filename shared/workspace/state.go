@@ -29,10 +29,6 @@ type State struct {
 	// Deleted are the ids of deleted rooms that are remembered, oldest first, at most RememberedRooms.
 	Deleted []string `json:"deleted,omitzero"`
 
-	// Settings are the reactions and pins that are remembered, the one set longest ago first, at most RememberedSettings; SettingsFrom is
-	// the seq of the newest event that set one which is not, 0 for none.
-	Settings     []Setting `json:"settings,omitzero"`
-	SettingsFrom int64     `json:"settings_from,omitzero"`
 	// Asks are the copies and new agents that were asked for and are not there yet, oldest first.
 	Asks []Ask `json:"asks,omitzero"`
 
