@@ -43,6 +43,7 @@ type cloud struct {
 	table       engine.Table
 	credentials *auth.Service
 	sessions    *session.Sessions
+	swept       *deadline.Keeper
 	sweep       *sweep.Sweep
 	fanout      *fanout.Fanout
 	call        func(context.Context, events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error)
@@ -68,25 +69,28 @@ func newCloud(ctx context.Context) (*cloud, error) {
 	push := c.metrics.Push(&c.pushed)
 	log := slog.New(slog.NewJSONHandler(&c.logged, nil))
 	c.credentials = auth.New(auth.Config{Rows: c.table, AdminToken: adminToken, PersonKeys: true, Now: c.now, Log: log})
+	watch := &deadline.Watch{Rows: c.table, Silent: time.Minute, Now: c.now}
 	newEngine := func() *engine.Engine { return engine.New(c.table, engine.Options{Now: c.now}) }
 	newSessions := func(g *engine.Engine) *session.Sessions {
 		return session.New(session.Config{
 			Engine: g, Rows: c.table, Push: push, Replays: refuser{}, Credentials: c.credentials,
-			Server: protocol.Server{Name: "cost", Version: "1"}, PingFrames: true, Now: c.now, Log: log,
+			Server: protocol.Server{Name: "cost", Version: "1"}, PingFrames: true, Left: watch.Left, Now: c.now, Log: log,
 		})
 	}
-	newKeeper := func(g *engine.Engine) *deadline.Keeper {
-		return deadline.New(deadline.Config{Log: g, Rows: c.table, Alarms: refuser{}, Now: c.now, Logger: log})
+	newKeeper := func(g *engine.Engine, s *session.Sessions) *deadline.Keeper {
+		return deadline.New(deadline.Config{Log: g, Rows: c.table, Alarms: refuser{}, Watch: watch, Sockets: s, Now: c.now, Logger: log})
 	}
 	c.sessions = newSessions(newEngine())
 	rung := newEngine()
+	live := newSessions(rung)
 	c.fanout = fanout.New(fanout.Config{
-		Log: rung, Connections: newSessions(rung), Rows: c.table, Push: push, Deadlines: newKeeper(rung), Now: c.now, Logger: log, Late: c.metrics.Lag(emf.DeliveryLag),
+		Log: rung, Connections: live, Rows: c.table, Push: push, Deadlines: newKeeper(rung, live), Now: c.now, Logger: log, Late: c.metrics.Lag(emf.DeliveryLag),
 	})
 	swept := newSessions(nil)
+	c.swept = newKeeper(newEngine(), swept)
 	c.sweep = sweep.New(sweep.Config{
 		Rows: c.table,
-		Due:  map[string]sweep.Handler{"X#": swept.Overdue, deadline.RowPrefix: newKeeper(newEngine()).Sweep},
+		Due:  map[string]sweep.Handler{"X#": swept.Overdue, deadline.RowPrefix: c.swept.Sweep},
 		Beside: []func(context.Context) error{session.NewKeepalive(swept, session.KeepaliveConfig{
 			Hearing: &c.pushed, Every: pingEvery, Silent: time.Minute, Missed: 2 * time.Minute,
 		}).Run},

@@ -151,7 +151,7 @@ func (r *report) print(out io.Writer) error {
 		w.bill([]entry{{"bytes out", n * float64(s.bytes), outGB}}, million, "data out, apart")
 		w.bill([]entry{{"bytes kept", n * float64(s.stored), storedGB}, {"bytes backed up", n * float64(s.stored), backupGB}}, million, "for each month they are kept, apart")
 	}
-	w.title("A socket, open and idle for a month", fmt.Sprintf("Pinged every %v and opened anew every %v. Columns: of a month, price, dollars.", pingEvery, socketLife))
+	w.title("A socket of a harness, open and idle for a month", fmt.Sprintf("Pinged every %v and opened anew every %v. Columns: of a month, price, dollars.", pingEvery, socketLife))
 	w.bill(r.connected(), 0, "a connected month")
 	w.title("A month with nobody there", "Storage left out: it is what was said that is kept. Parameter Store, streams and up to three dashboards cost nothing.")
 	w.bill(r.idle(), 0, "an idle month")

@@ -70,7 +70,13 @@ func (c *cloud) operations(ctx context.Context, owner, v *visitor) (all []operat
 		}
 	}
 	add("a step, acked", dynamo.Units{WRU: 2}, write((*cloud).step, v))
-	add("a socket, closed ($disconnect)", dynamo.Units{}, func() error { return c.disconnect(ctx, v) })
+	for _, first := range []func(context.Context, *visitor) error{c.disconnect, c.look, func(ctx context.Context, v *visitor) error { return c.arrive(ctx, v) }} {
+		if err == nil {
+			err = first(ctx, v)
+		}
+	}
+	add("a harness's socket, closed ($disconnect)", dynamo.Units{}, func() error { return c.disconnect(ctx, v) })
+	add("a harness, said to be away by the sweep", dynamo.Units{}, func() error { return c.look(ctx, v) })
 	return all, err
 }
 

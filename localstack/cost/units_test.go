@@ -32,7 +32,7 @@ func TestCounts(t *testing.T) {
 		if o.missed() {
 			t.Errorf("%s: %+v, its goal is %+v", o.what, o.Units, o.goal)
 		}
-		if o.Calls > 4 {
+		if o.Calls > 4 && o.invoked > 0 { // who asks waits for them
 			t.Errorf("%s: %d calls of the database", o.what, o.Calls)
 		}
 	}
@@ -55,7 +55,8 @@ func TestCounts(t *testing.T) {
 		"fan-out of one commit, to one subscriber": {WRU: 2, RRU: 1, out: 1, invocations: 1},
 		"a step, acked":                            {WRU: 2, in: 1, out: 1, invocations: 1},
 		"fan-out of 10 commits in one batch":       {WRU: 2, RRU: 1, out: 2, invocations: 1},
-		"a socket, closed ($disconnect)":           {WRU: 1, invocations: 1},
+		"a harness's socket, closed ($disconnect)": {WRU: 3, invocations: 1}, // a person's is one
+		"a harness, said to be away by the sweep":  {WRU: 3, RRU: 4},
 		"sweeps with nothing to do":                {RRU: 80, invocations: 8}, // 16 shards of what is due in each, 16 parts of the list in all
 		"a socket kept open":                       {RRU: 1, in: 1, out: 1, invocations: 1},
 		// API Gateway's share of a message is 7: one in, one ack, five out.

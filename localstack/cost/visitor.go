@@ -5,7 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
+	"github.com/chipschat/chips-aws/shared/deadline"
+	"github.com/chipschat/chips-aws/shared/dynamo"
+	"github.com/chipschat/chips-aws/shared/dynamo/dynamotest"
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/workspace"
 )
@@ -90,6 +94,21 @@ func (c *cloud) connect(ctx context.Context, v *visitor) error {
 
 func (c *cloud) disconnect(ctx context.Context, v *visitor) error {
 	return c.invoke(func() error { return c.sessions.Disconnect(ctx, v.socket, v.caller) })
+}
+
+// look is what the sweep does about a harness that left a minute ago, in an invocation of its own or beside others.
+func (c *cloud) look(ctx context.Context, v *visitor) error {
+	c.ahead.Add(int64(time.Minute + time.Second))
+	rows, err := dynamo.New(dynamotest.API(c.emulator.URL), c.name).Due(ctx, engine.DueShard(deadline.RowPrefix+v.workspace, "away#"+v.id), c.now(), 10)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if row.PK == deadline.RowPrefix+v.workspace {
+			return c.swept.Sweep(ctx, row)
+		}
+	}
+	return fmt.Errorf("nobody looks at %s, which left", v.id)
 }
 
 func (c *cloud) hello(ctx context.Context, v *visitor) error {

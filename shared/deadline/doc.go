@@ -17,6 +17,14 @@
 // is found by when it is due (Sweep) and fired. The row goes last, and only if nobody wrote it meanwhile, so that a process that dies
 // anywhere on the way leaves something that rings.
 //
+// # Who is away
+//
+// How long a harness has had no socket is told by rows of connections and not by the log, so its deadline is a row that whoever sees a socket
+// go puts before (Watch.Left), and the look at it (Keeper.look) is a command on the log like a firing. It and a hello may meet in any order:
+// the hello has its row before it reads how its harness is, and the look asks for the sockets once more after it has written.
+// A harness that leaves while it is looked at has put a newer row by the time its connection is gone. TestLookAgainstTheSocket takes both
+// through every order of what they do to the table.
+//
 // # Turned down
 //
 // The due time in the event that sets a deadline: deadlines that ordinary messages set would make each of those larger, and one that

@@ -21,6 +21,16 @@
 // Telling comes after deciding: the row keeps an outcome as untold, and due, until it is in the log under the change's id as its key. So a
 // process that dies in between leaves something the sweep finds, and the log says each outcome once.
 //
+// # What a page reads
+//
+// A page asks for five copies one after another. Each is read as it is now, with its changes, for one read unit: who asks reads what they
+// wrote. Who may see it is decided on a state that was looked at in the last three seconds, if there is one in this process, and again on
+// the newest before it is refused: whoever was given access has it at once, and whoever lost it (left the room, became a guest, the grant
+// was taken back) may read a copy for three seconds more, in another process than the one that wrote it. A person or a harness that was
+// removed has no credential from then on, and one is looked up for each request. Whether a socket listens is told by an eventually
+// consistent read. So a page of small copies is ten read units at most where one process answers it (TestUnitsOfAPage), and one more for
+// each further process. A workspace with more than ten sockets or so reads half a unit more for each copy and ten of them.
+//
 // # Runs of jobs
 //
 // Each run is a row of its own, by when it started, with a row beside it that says where the run is, for when it is posted again. Both name

@@ -28,5 +28,6 @@
 // # Closing
 //
 // A push whose outcome is unknown, and a consumer that is too slow, end in Cut: the socket first and then the row. If the socket cannot
-// be closed, the row says so and gets nothing more, and the sweep tries again (Overdue). A client that was cut resumes by since.
+// be closed, the row says so and gets nothing more, and the sweep tries again (Overdue). A client that was cut resumes by since. Before
+// a row of a harness goes, however its socket ended, Config.Left is told: a harness without a socket is away after a while.
 package session

@@ -7,7 +7,7 @@
 //
 // Faults are found in one order (contract U-120): type, who may write it, fields, run, room, actor, then the one-room and archive
 // rules. Each system has a file: spaces.go, members.go, agents.go, runs.go, messages.go, marks.go and addressing.go, files.go, context.go, people.go,
-// harnesses.go and restart.go, spend.go and ceiling.go, autonomy.go (what policy decides), approvals.go and questions.go (what runs ask of
+// harnesses.go, restart.go and away.go, spend.go and ceiling.go, autonomy.go (what policy decides), approvals.go and questions.go (what runs ask of
 // people), referee.go (how far agents go on with each other), lead.go (who is at work, and what is nobody's turn), turns.go (what is said to
 // turns under way), held.go (what an agent says while it is in no room), places.go and replaced.go (rooms that harnesses are asked for, open and
 // take each other's place in), asks.go (forks and new agents).
