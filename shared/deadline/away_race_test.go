@@ -22,7 +22,7 @@ type gated struct {
 }
 
 func (g gated) wait() {
-	if g.gate.arrived != nil {
+	if g.arrived != nil {
 		g.arrived <- struct{}{}
 		<-g.let
 	}
