@@ -73,6 +73,9 @@ func TestManagedChanges(t *testing.T) {
 	}
 	c.scouts.fails(protocol.Forbidden, http.MethodPut, path, heartbeat(true, 30))
 	c.owner.fails(protocol.NotFound, http.MethodGet, path, nil)
+	if err := ask(); err == nil || !strings.Contains(err.Error(), "not granted heartbeats") {
+		t.Errorf("what was not granted is answered %v", err)
+	}
 	c.manages()
 	c.ledger.fails(protocol.NotFound, http.MethodPut, path, heartbeat(true, 30))
 	c.scouts.must(http.MethodPut, path, heartbeat(true, 30))

@@ -87,6 +87,10 @@ func TestWhatAJobHasSpent(t *testing.T) {
 
 	act := c.priya.write("message.post", J{"space_id": c.room, "text": "mine, @Arjun"})
 	told("after a person's act", c.asksScout("seven?"), job(0, act, 0), "This job has spent $0.00"+limit)
+	c.priya.must(http.MethodPost, "/v1/spaces/"+c.room+"/spend-ceiling", J{"usd": 7.5})
+	more := job(0, c.owner.head(), 0)
+	more["ceiling_usd"] = 7.5
+	told("with another ceiling", c.asksScout("eight?"), more, "This job has spent $0.00"+strings.ReplaceAll(limit, "$3.00", "$7.50"))
 	for name, bad := range map[string]J{
 		"a cost below 0": {"cost_usd": -0.1}, "a cost over the most": {"cost_usd": 1_000_001}, "a cost of words": {"cost_usd": "1"},
 		"half a token": {"input_tokens": 0.5}, "tokens below 0": {"output_tokens": -1},

@@ -196,10 +196,31 @@ func TestRuns(t *testing.T) {
 	want("two jobs", "r r s")
 	w.must(post(run("b", "s", time.Minute)))
 	want("a run is posted again, with another start", "s r r")
-	w.must(post(run("b", "old", 91*24*time.Hour), run("b", "young", 89*24*time.Hour)))
+	failed := run("b", "s", time.Minute)
+	failed["outcome"], failed["error"] = "failed", "No disk"
+	w.must(post(failed))
+	v, err := w.service.ReadJobs(t.Context(), w.arjun, w.harness, "", 1)
+	if err != nil || len(v.Runs) != 1 || !strings.Contains(string(v.Runs[0]), "No disk") || !strings.Contains(string(v.Runs[0]), `"failed"`) {
+		t.Errorf("a run is posted again, with another outcome: %s, %v", v.Runs, err)
+	}
+	const kept = 90 * 24 * time.Hour
+	w.now = w.now.Truncate(time.Second)
+	w.must(post(run("b", "old", kept+time.Second), run("b", "young", kept-2*time.Second)))
 	want("one is too old", "s r r young")
-	w.now = w.now.Add(2 * 24 * time.Hour)
-	want("two days later", "s r r")
+	w.now = w.now.Add(time.Second)
+	want("at its last", "s r r young")
+	w.now = w.now.Add(time.Second)
+	want("the other too", "s r r")
+	rows, err := w.rows.Query(t.Context(), managed.RunRows+w.ws+"#"+w.harness, "", 1000)
+	w.must(err)
+	for _, row := range rows {
+		var r struct {
+			At time.Time `json:"started_at"`
+		}
+		if row.SK[0] == 't' && (json.Unmarshal(row.Body, &r) != nil || !row.Expires.Equal(r.At.Add(kept))) {
+			t.Errorf("a run of %v expires at %v", r.At, row.Expires)
+		}
+	}
 }
 
 // A newer compaction is said in the agent's room once, and none of a first copy.
@@ -228,7 +249,7 @@ func TestCompactedLine(t *testing.T) {
 			events, err := c.Decode()
 			w.must(err)
 			for _, e := range events {
-				if d, ok := e.Data.(*protocol.RoomSays); ok && d.Kind == protocol.LineCompacted && e.SpaceID != "" && strings.Contains(d.Text, "180000") {
+				if d, ok := e.Data.(*protocol.RoomSays); ok && d.Kind == protocol.LineCompacted && e.SpaceID != "" && strings.HasSuffix(d.Text, " compacted its context, from 180000 tokens to 20000.") {
 					n++
 				}
 			}

@@ -43,7 +43,7 @@ func answers(id, answer string) command {
 // covers: AUTH-4, AUTH-6, FIRST-3, HEV-29
 func TestWhoMayResolve(t *testing.T) {
 	f := newFixture(t)
-	mel, gus := f.person("Mel", protocol.Member), f.person("Gus", protocol.Guest)
+	mel, gus, ada := f.person("Mel", protocol.Member), f.person("Gus", protocol.Guest), f.person("Ada", protocol.Admin)
 	far, _, _ := f.harness(f.arjun, "Far")
 	f.must(f.arjun, op(&PersonDraft{PersonID: mel.ID, Labels: &[]string{"finance"}}))
 	run := f.start(f.scout, 1, f.r, "")
@@ -52,9 +52,10 @@ func TestWhoMayResolve(t *testing.T) {
 		approvers []string
 		may, not  []Caller
 	}{
-		"absent":    {nil, []Caller{f.arjun, f.scout}, []Caller{f.priya, mel, gus, far, f.ledger}},
-		"owner":     {[]string{"owner"}, []Caller{f.arjun, f.scout}, []Caller{f.priya, mel, gus, far}},
-		"a label":   {[]string{"role:finance"}, []Caller{mel, f.scout}, []Caller{f.arjun, f.priya, gus, far}},
+		"absent":    {nil, []Caller{f.arjun, ada, f.scout}, []Caller{f.priya, mel, gus, far, f.ledger}},
+		"owner":     {[]string{"owner"}, []Caller{f.arjun, f.scout}, []Caller{f.priya, ada, mel, gus, far}},
+		"admin":     {[]string{"admin"}, []Caller{f.arjun, ada, f.scout}, []Caller{f.priya, mel, gus, far, f.ledger}},
+		"a label":   {[]string{"role:finance"}, []Caller{mel, f.scout}, []Caller{f.arjun, ada, f.priya, gus, far}},
 		"a guest":   {[]string{gus.ID}, []Caller{gus}, []Caller{f.arjun, f.priya, mel, far}},
 		"a harness": {[]string{far.ID}, []Caller{far}, []Caller{f.arjun, f.ledger, mel}},
 	} {

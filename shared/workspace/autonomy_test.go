@@ -85,7 +85,9 @@ func TestJudge(t *testing.T) {
 		"each part":          {1, rules(starting(allow("shell.run"), "git status", "ls")), free, run("git status && ls -l"), "allow"},
 		"one part not":       {1, rules(starting(allow("shell.run"), "git status", "ls")), free, run("git status && rm -rf x"), "ask"},
 		"two rules together": {1, rules(starting(allow("shell.run"), "git status"), starting(allow("shell.run"), "ls")), free, run("git status; ls"), "allow"},
+		"the first part not": {1, rules(starting(allow("shell.run"), "git status", "ls")), free, run("rm -rf x && git status"), "ask"},
 		"a part denied":      {3, rules(starting(deny("shell.run"), "rm")), free, run("ls; rm x"), "deny"},
+		"the first denied":   {3, rules(starting(deny("shell.run"), "rm"), starting(ask("shell.run"), "ls")), free, run("rm x; ls; pwd"), "deny"},
 		"unknown, strict":    {3, rules(starting(deny("shell.run"), "rm")), free, run("ls $(rm x)"), "ask"},
 		"no command":         {1, rules(starting(allow("shell.run"), "ls")), free, protocol.Action{Kind: "shell.run"}, "ask"},
 
@@ -138,7 +140,7 @@ func TestWhatACommandRuns(t *testing.T) {
 		"git log `rm x`": "ask", "git diff <(rm x)": "ask", "gitx status": "ask", `git log "$(rm x)"`: "ask", "git log \"`rm x`\"": "ask",
 		`git log $'\'' && rm x #'`: "ask", "git log 'open": "ask", `git log "open`: "ask", `git log \`: "ask", "git log > ~/.bashrc": "ask",
 		"(git log)": "ask", "{ git log; }": "ask", "git log\rrm x": "ask", "$X git": "ask", "  ": "ask", ";": "ask", "GIT log": "ask", `"git log"`: "ask",
-		"git log || rm x": "ask", "git log |& rm": "ask", "git log ${x:-y}": "ask", "git\u00a0log": "ask",
+		"rm x; git log": "ask", "rm x && git log && git status": "ask", "git log || rm x": "ask", "git log |& rm": "ask", "git log ${x:-y}": "ask", "git\u00a0log": "ask",
 
 		"git status": "allow", `git add . && git commit -m "a && b; c"`: "allow", "git log | git shortlog": "allow", `git commit -m 'it is $(fine)'`: "allow",
 		"git log \\\n --oneline": "allow", `"git" log`: "allow", "git log;": "allow", `git commit -m "a \"b\" c"`: "allow", "\tgit  log": "allow",

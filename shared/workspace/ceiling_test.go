@@ -28,7 +28,9 @@ func TestCeiling(t *testing.T) {
 		}
 	}
 	for _, usd := range []float64{0, -3, 0.249999999, 100.000000001, 1e9} {
-		f.refused(protocol.InvalidRequest, f.arjun, set(&usd))
+		if why := f.refused(protocol.InvalidRequest, f.arjun, set(&usd)); why.Message != "usd is a number from 0.25 to 100, or null for 3" {
+			t.Errorf("%v is refused by %q", usd, why.Message)
+		}
 	}
 	guest, mel := f.person("Gus", protocol.Guest), f.person("Mel", protocol.Admin)
 	f.must(f.arjun, event(f.r, &protocol.MemberAdded{ParticipantID: guest.ID}))

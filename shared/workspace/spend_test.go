@@ -162,18 +162,30 @@ func TestUsageAfterTheEnd(t *testing.T) {
 	f.used(f.scout, last, 100) // it has no audience, and pauses nobody
 }
 
-// A number that is no amount, and a count that is none, are refused by name.
-func TestUsageRefused(t *testing.T) {
+// Each limit of a report at the limit and one past it: a number that is no amount, and a count that is none, are refused by name.
+//
+// covers: SPEND-4
+func TestUsageLimits(t *testing.T) {
 	f := newFixture(t)
 	run := f.run(f.scout, f.r)
-	for name, u := range map[string]*protocol.UsageReported{
-		"cost_usd is": {CostUSD: ptr(-0.01)}, "cost_usd is a number from 0 to 1000000": {CostUSD: ptr(1_000_000.01)},
-		"input_tokens is": {InputTokens: ptr[int64](-1)}, "output_tokens is": {CostUSD: ptr(1.0), OutputTokens: ptr[int64](maxTokens + 1)},
-		"model is over": {CostUSD: ptr(1.0), Model: string(make([]byte, 256))},
+	bounds := map[string]bound{}
+	for name, x := range map[string]struct {
+		in, past protocol.UsageReported
+		says     string
+	}{
+		"the least cost": {protocol.UsageReported{CostUSD: ptr(0.0)}, protocol.UsageReported{CostUSD: ptr(-0.01)}, "cost_usd is a number from 0 to 1000000"},
+		"the most of it": {protocol.UsageReported{CostUSD: ptr(1e6)}, protocol.UsageReported{CostUSD: ptr(1e6 + 0.01)}, "cost_usd is a number from 0 to 1000000"},
+		"no tokens in":   {protocol.UsageReported{InputTokens: ptr[int64](0)}, protocol.UsageReported{InputTokens: ptr[int64](-1)}, "input_tokens is a whole number from 0 to 9007199254740992"},
+		"tokens in":      {protocol.UsageReported{InputTokens: ptr[int64](maxTokens)}, protocol.UsageReported{InputTokens: ptr[int64](maxTokens + 1)}, "input_tokens is"},
+		"no tokens out":  {protocol.UsageReported{OutputTokens: ptr[int64](0)}, protocol.UsageReported{OutputTokens: ptr[int64](-1)}, "output_tokens is a whole number from 0 to 9007199254740992"},
+		"tokens out":     {protocol.UsageReported{OutputTokens: ptr[int64](maxTokens)}, protocol.UsageReported{OutputTokens: ptr[int64](maxTokens + 1)}, "output_tokens is"},
+		"model":          {protocol.UsageReported{Model: bytesOf(255)}, protocol.UsageReported{Model: bytesOf(256)}, "model is over 255 bytes"},
 	} {
-		if why := f.refused(protocol.InvalidEvent, f.scout, onRun(run, u)); len(why.Message) < len(name) || why.Message[:len(name)] != name {
-			t.Errorf("want %q, got %q", name, why.Message)
-		}
+		bounds[name] = bound{onRun(run, &x.in), onRun(run, &x.past), x.says}
+	}
+	f.holds(f.scout, protocol.InvalidEvent, bounds)
+	if job := f.job(); job.SpentUSD != 1e6 {
+		t.Errorf("then the job is %+v", job)
 	}
 }
 
