@@ -109,7 +109,8 @@ func (c *serveCommand) Run(ctx context.Context, t *terminal) error {
 	s := newStack(table, blobs, cmp.Or(strings.TrimRight(c.PublicURL, "/"), url), set, token, c.Gateway, log)
 	server := &http.Server{
 		Handler: s.handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		WriteTimeout: 5 * time.Minute, // whoever does not read an answer does not keep it; sockets have clocks of their own
+		ErrorLog:     slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	served := make(chan error, 1)
 	s.start()

@@ -42,6 +42,9 @@ type Config struct {
 	Idle, Lifetime time.Duration
 	// BodyLimit is how many bytes an HTTP request may have, 10 MB when 0.
 	BodyLimit int64
+	// AtOnce is how many HTTP requests are handled at once, 32 when 0: an account's concurrency, which bounds what their answers take of
+	// memory. Those above it wait.
+	AtOnce int
 	// Grace is how long a socket that is being closed may take to be written to, 15 seconds when 0.
 	Grace time.Duration
 
@@ -60,6 +63,7 @@ func (c Config) withDefaults() Config {
 	orDefault(&c.Idle, 10*time.Minute)
 	orDefault(&c.Lifetime, 2*time.Hour)
 	orDefault(&c.BodyLimit, 10<<20)
+	orDefault(&c.AtOnce, 32)
 	orDefault(&c.Grace, 15*time.Second)
 	return c
 }

@@ -19,6 +19,8 @@ type Gateway struct {
 	cfg      Config
 	handlers Handlers
 
+	places chan struct{} // has one entry for each request that is handled
+
 	mu       sync.Mutex
 	sockets  map[string]*socket
 	stopping bool
@@ -30,7 +32,8 @@ type Gateway struct {
 
 // New makes a gateway that serves nothing yet.
 func New(cfg Config) *Gateway {
-	return &Gateway{cfg: cfg.withDefaults(), sockets: map[string]*socket{}}
+	cfg = cfg.withDefaults()
+	return &Gateway{cfg: cfg, places: make(chan struct{}, cfg.AtOnce), sockets: map[string]*socket{}}
 }
 
 // Handler is the gateway as net/http serves it, with h behind it. It is called once, before anything is served.

@@ -42,7 +42,14 @@ func (g *Gateway) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), httpWait)
 	defer cancel()
-	answer, err := g.handlers.HTTP(ctx, e)
+	select {
+	case g.places <- struct{}{}:
+	case <-ctx.Done():
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusServiceUnavailable, protocol.Refuse(protocol.Busy, "too much at once: try again in a second"))
+		return
+	}
+	answer, err := g.call(ctx, e)
 	if err != nil {
 		g.cfg.Log.ErrorContext(ctx, "the HTTP function failed", "request_id", id, "error", err)
 		refuse(w, http.StatusInternalServerError, protocol.Refuse(protocol.Internal, "request %s failed", id))
@@ -51,15 +58,22 @@ func (g *Gateway) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	g.writeAnswer(w, id, answer)
 }
 
+// call has a request handled, which holds a place until it is. The answer may take as long as it will to be written.
+func (g *Gateway) call(ctx context.Context, e events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+	defer func() { <-g.places }()
+	return g.handlers.HTTP(ctx, e)
+}
+
 func (g *Gateway) writeAnswer(w http.ResponseWriter, id string, answer events.APIGatewayV2HTTPResponse) {
-	body := []byte(answer.Body)
+	body := answer.Body
 	if answer.IsBase64Encoded {
-		var err error
-		if body, err = base64.StdEncoding.DecodeString(answer.Body); err != nil {
+		raw, err := base64.StdEncoding.DecodeString(body)
+		if err != nil {
 			g.cfg.Log.Error("the HTTP function's answer cannot be read", "request_id", id, "error", err)
 			refuse(w, http.StatusInternalServerError, protocol.Refuse(protocol.Internal, "request %s failed", id))
 			return
 		}
+		body = string(raw)
 	}
 	h := w.Header()
 	for name, value := range answer.Headers {
@@ -72,7 +86,7 @@ func (g *Gateway) writeAnswer(w http.ResponseWriter, id string, answer events.AP
 		h.Add("Set-Cookie", c)
 	}
 	w.WriteHeader(answer.StatusCode)
-	_, _ = w.Write(body)
+	_, _ = io.WriteString(w, body)
 }
 
 // isText says whether HTTP APIs pass a body of this type as it is; others go as base64.

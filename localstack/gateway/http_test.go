@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 )
@@ -66,4 +67,64 @@ func TestHTTP(t *testing.T) {
 	if status, body, _ = ask("POST", "/v1/x", "text/plain", bytes.NewReader(make([]byte, 100_001))); status != 413 || !strings.HasPrefix(body, `{"code":"too_large"`) || len(f.requests) != calls {
 		t.Errorf("large: %d %s", status, body)
 	}
+}
+
+// As many requests are handled at once as may be. Those above wait for one that is through, however long its answer takes to be read.
+func TestHTTPAtOnce(t *testing.T) {
+	const atOnce = 3
+	handled, goOn := make(chan string, 10), make(chan struct{})
+	f := &fixture{}
+	f.http = func(_ context.Context, e events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+		handled <- e.RawPath
+		if e.RawPath == "/v1/panic" {
+			panic("x")
+		}
+		<-goOn
+		return events.APIGatewayV2HTTPResponse{StatusCode: 200, Body: strings.Repeat("x", 8<<20)}, nil
+	}
+	serve(t, Config{AtOnce: atOnce}, f)
+	get := func(ctx context.Context, path string) (*http.Response, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, f.url+path, nil)
+		if err != nil {
+			t.Error(err)
+		}
+		return http.DefaultClient.Do(req)
+	}
+	for range atOnce + 1 { // a panic leaves its place
+		resp, err := get(t.Context(), "/v1/panic")
+		if err != nil || resp.StatusCode != http.StatusInternalServerError {
+			t.Fatal(resp, err)
+		}
+		_ = resp.Body.Close()
+		<-handled
+	}
+	answers := make(chan *http.Response, atOnce)
+	for range atOnce {
+		go func() {
+			resp, err := get(t.Context(), "/v1/x")
+			if err != nil {
+				t.Error(err)
+			}
+			answers <- resp
+		}()
+		<-handled
+	}
+	hurried, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	resp, err := get(hurried, "/v1/x")
+	if err == nil {
+		_ = resp.Body.Close()
+	}
+	if err == nil || len(handled) > 0 {
+		t.Error("one more is handled")
+	}
+	close(goOn)
+	for range atOnce { // none of the answers is read
+		defer func(resp *http.Response) { _ = resp.Body.Close() }(<-answers)
+	}
+	last, err := get(t.Context(), "/v1/last")
+	if err != nil || last.StatusCode != http.StatusOK {
+		t.Fatal(last, err)
+	}
+	_ = last.Body.Close()
 }
