@@ -160,8 +160,11 @@ func TestManagedChanges(t *testing.T) {
 	c.gus.fails(protocol.Forbidden, http.MethodPost, path+"/changes", J{"on": true, "every": 10})
 	c.scouts.fails(protocol.Forbidden, http.MethodPost, path+"/changes", J{"on": true, "every": 10})
 	c.ledger.fails(protocol.NotFound, http.MethodGet, path, nil)
-	vera := c.person("Vera", "member")
+	vera, nora := c.person("Vera", "member"), c.person("Nora", "admin")
+	vera.fails(protocol.Forbidden, http.MethodGet, path, nil)
 	vera.fails(protocol.Forbidden, http.MethodPost, path+"/changes", J{"on": true, "every": 10})
+	nora.must(http.MethodGet, path, nil) // she runs the workspace, and shares no room with it
+	nora.fails(protocol.Forbidden, http.MethodPost, path+"/changes", J{"on": true, "every": 10})
 	c.priya.fails(protocol.Forbidden, http.MethodPost, "/v1/harnesses/"+c.scouts.id+"/context/edits", J{"name": "A", "text": ""})
 	c.owner.fails(protocol.InvalidRequest, http.MethodPost, path+"/changes", J{"on": true, "every": 11})
 	closed := heartbeat(true, 30)
