@@ -201,8 +201,8 @@ func TestOwnBudget(t *testing.T) {
 		}
 	}
 	set(ptr(4.0))
-	check(run, 2, 0, 0)
-	check(bare, 1.2, 80, 3.2)
+	check(bare, 2, 0, 0)
+	check(run, 1.2, 80, 3.2)
 	check(run, 0.5, 0, 0)
 	check(bare, 0.3, 100, 4)
 	check(bare, 40, 0, 0)
