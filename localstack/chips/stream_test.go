@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -126,6 +127,9 @@ func (s *stream) tryPump() error {
 	case "ack", "error":
 		s.answers[f.Key] = raw
 	case "receipt":
+		if strings.HasPrefix(s.p.id, "usr_") && s.answers[f.Key] == nil {
+			s.t.Errorf("a receipt before its ack: %s", raw)
+		}
 		s.receipts = append(s.receipts, receipt{f.Key, f.Says, s.taken + len(s.events)})
 	case "restart":
 		s.restarts = append(s.restarts, raw)

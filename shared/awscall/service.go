@@ -135,5 +135,6 @@ func (s *Service) request(ctx context.Context, op *smithy.OperationSchema, in sm
 	if err != nil {
 		return nil, fmt.Errorf("get credentials: %w", err)
 	}
-	return r, signer.SignHTTP(ctx, credentials, r, hex.EncodeToString(sum.Sum(nil)), s.Name, s.Region, time.Now().UTC())
+	now := time.Now().UTC() //nolint:forbidigo // AWS goes by the time it is
+	return r, signer.SignHTTP(ctx, credentials, r, hex.EncodeToString(sum.Sum(nil)), s.Name, s.Region, now)
 }

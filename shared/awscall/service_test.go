@@ -349,7 +349,7 @@ func TestOneConnection(t *testing.T) {
 func TestNowhere(t *testing.T) {
 	w := newWire(t, func(int, http.ResponseWriter) {})
 	nowhere, nobody := w.service("dynamodb", ""), w.service("dynamodb", "")
-	nowhere.Endpoint = func() (*url.URL, error) { return url.Parse("%") }
+	nowhere.Endpoint = func() (*url.URL, error) { return nil, errors.New("nowhere") }
 	nobody.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return aws.Credentials{}, errors.New("no role") })
 	for want, s := range map[string]*awscall.Service{"where it is": &nowhere, "no role": &nobody} {
 		err := s.Call(t.Context(), getItem, get(), new(dynamodb.GetItemOutput), aws.NopRetryer{})

@@ -187,7 +187,7 @@ func (c Commit) Decode() ([]protocol.Event, error) {
 		e.ID = protocol.EventID(c.TS, e.Seq, random)
 		if i == c.Primary {
 			e.IdempotencyKey = c.Key
-			e.Via = protocol.Via{Connection: c.Connection, Credential: c.Credential}
+			e.Via = protocol.Via{Credential: c.Credential}
 		}
 		events[i] = e
 	}

@@ -21,8 +21,6 @@ type kept struct {
 	completed, mine int64
 	// conns are the connections as they were last read.
 	conns []session.Connection
-	// receipts are for sockets that wrote in this range and are not live.
-	receipts []*target
 	// state is the workspace, folded as far as it was needed; nil until it is.
 	state *workspace.State
 	// lines are those of rooms in which somebody was told what was said.
@@ -98,7 +96,6 @@ func (w *worker) oneRange(ctx context.Context, r *rings) (int64, error) {
 		return 0, err
 	}
 	upTo := events[len(events)-1].Seq
-	k.receipts = nil
 	some, err := w.render(ctx, events, live)
 	if err != nil || !some { // nothing in it for anybody: the next range may as well begin here
 		return upTo, err
@@ -108,7 +105,7 @@ func (w *worker) oneRange(ctx context.Context, r *rings) (int64, error) {
 	if err := w.writeCursor(ctx, next); err != nil {
 		return 0, err
 	}
-	if err := w.push(ctx, append(live, k.receipts...)); err != nil {
+	if err := w.push(ctx, live); err != nil {
 		return 0, err
 	}
 	if w.f.c.Late != nil {

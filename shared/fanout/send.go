@@ -91,8 +91,8 @@ func goesAfter(events []protocol.Event) func(run string) bool {
 	return func(run string) bool { return !ended[run] }
 }
 
-// receipt tells a person's socket what became of their words where a run is going in the room, and the harnesses whose runs go there, beside
-// the words; the state is the one just after them. A receipt is now or never.
+// receipt tells the harnesses whose runs go in a room what becomes of a person's words there, beside the words; the state is the one just
+// after them. A receipt is now or never. The person's own follows the ack (package session).
 func (w *worker) receipt(e protocol.Event, live []*target) {
 	disposition := w.kept.state.Disposition(e)
 	if disposition == "" || e.IdempotencyKey == "" {
@@ -102,20 +102,10 @@ func (w *worker) receipt(e protocol.Event, live []*target) {
 	if err != nil {
 		return
 	}
-	working, writer := w.kept.state.WorkingAt(e), false
+	working := w.kept.state.WorkingAt(e)
 	for _, t := range live {
-		writer = writer || t.conn.ID == e.Via.Connection
-		if t.from < e.Seq && (t.conn.ID == e.Via.Connection || t.to.Kind == protocol.KindHarness && working[t.to.ID]) {
+		if t.from < e.Seq && t.to.Kind == protocol.KindHarness && working[t.to.ID] {
 			t.frames = append(t.frames, frame)
-		}
-	}
-	if writer || e.Via.Connection == "" || e.Seq <= max(w.kept.cursor.Claimed, w.kept.completed) {
-		return
-	}
-	// Who writes need not be subscribed.
-	for i := range w.kept.conns {
-		if c := &w.kept.conns[i]; c.ID == e.Via.Connection && !c.Closing {
-			w.kept.receipts = append(w.kept.receipts, &target{conn: c, frames: [][]byte{frame}})
 		}
 	}
 }

@@ -148,5 +148,5 @@ func DecodeStored(raw []byte) (Event, error) {
 	return Event{Envelope: Envelope{V: Version, Type: s.Type, SpaceID: s.SpaceID, RunID: s.RunID, Actor: s.Actor}, Data: data}, err
 }
 
-// Via is the connection ("" over HTTP) and the credential that an event came by.
-type Via struct{ Connection, Credential string }
+// Via is the credential that an event came by.
+type Via struct{ Credential string }

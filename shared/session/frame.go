@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/chipschat/chips-aws/shared/delivery"
+	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/protocol"
 	"github.com/chipschat/chips-aws/shared/workspace"
 )
@@ -161,9 +162,7 @@ func (s *Sessions) event(ctx context.Context, connID string, c workspace.Caller,
 	for try := 0; ; try++ {
 		out, err := s.c.Engine.Do(ctx, c.Workspace, workspace.Command{By: c, Connection: connID, Draft: e})
 		if err == nil {
-			ack := out.Ack()
-			ack.Frame = "ack"
-			return frameOf(ack)
+			return s.written(ctx, connID, c, out)
 		}
 		var refused *protocol.Error
 		if !errors.As(err, &refused) || refused.Code == protocol.Internal || refused.Code == protocol.Busy {
@@ -173,6 +172,31 @@ func (s *Sessions) event(ctx context.Context, connID string, c workspace.Caller,
 			return refusal(refused, e.IdempotencyKey), nil
 		}
 	}
+}
+
+// written answers a write with its ack; and with the receipt behind it where a person spoke into a room in which a run is going (RCPT-1).
+// The transport sends one answer, the last frame, so the ack is posted then. Where that fails the ack is the answer, which may
+// come twice, and there is no receipt.
+func (s *Sessions) written(ctx context.Context, connID string, c workspace.Caller, out engine.Outcome) (Reply, error) {
+	ack := out.Ack()
+	ack.Frame = "ack"
+	reply, err := frameOf(ack)
+	if err != nil || c.Kind != protocol.KindPerson || out.Duplicate || out.NothingToDo() {
+		return reply, err
+	}
+	var disposition string
+	err = s.c.Engine.ReadWarm(ctx, c.Workspace, func(st *workspace.State) error {
+		disposition = st.Disposition(out.Events[out.Commit.Primary])
+		return nil
+	})
+	if err != nil || disposition == "" {
+		return reply, nil // what is written is acked in any case
+	}
+	receipt, err := ReceiptFrame(ack.IdempotencyKey, disposition)
+	if err != nil || s.post(ctx, connID, reply.Frame) != nil {
+		return reply, nil
+	}
+	return Reply{Frame: receipt}, nil
 }
 
 // curable says whether a frame of the same client that is still under way could make the refusal go: the start of the run.

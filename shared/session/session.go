@@ -18,6 +18,7 @@ import (
 type Engine interface {
 	Do(ctx context.Context, workspace string, cmd workspace.Command) (engine.Outcome, error)
 	Read(ctx context.Context, workspace string, fn func(*workspace.State) error) error
+	ReadWarm(ctx context.Context, workspace string, fn func(*workspace.State) error) error
 	StateAt(ctx context.Context, workspace string, seq int64) (*workspace.State, error)
 	Waits() workspace.Waits
 	Commits(ctx context.Context, workspace string, from int64, limit int) ([]engine.Commit, error)
