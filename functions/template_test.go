@@ -166,29 +166,27 @@ func TestEachFolderIsOneFunction(t *testing.T) {
 
 var envName = regexp.MustCompile(`^(CHIPS|FORK|NEW_AGENT)_[A-Z0-9_]+$`)
 
-// reads are the environment names a main reads, by its string literals and by what settings read for it.
+// reads are the environment names a main reads, by the string literals in it and in what it begins with, and by what settings read for it.
 func reads(t *testing.T, folder string) []string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(folder, "main.go"), nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
 	names := map[string]bool{}
-	ast.Inspect(file, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.BasicLit:
-			if s, err := strconv.Unquote(n.Value); err == nil && envName.MatchString(s) {
-				names[s] = true
-			}
-		case *ast.SelectorExpr:
-			if x, ok := n.X.(*ast.Ident); ok && x.Name == "settings" && n.Sel.Name == "FromEnv" {
-				for _, s := range settings.Names() {
+	for _, s := range settings.Names() {
+		names[s] = true
+	}
+	for _, source := range []string{filepath.Join(folder, "main.go"), filepath.Join("..", "shared", "boot", "boot.go")} {
+		file, err := parser.ParseFile(token.NewFileSet(), source, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if n, ok := n.(*ast.BasicLit); ok {
+				if s, err := strconv.Unquote(n.Value); err == nil && envName.MatchString(s) {
 					names[s] = true
 				}
 			}
-		}
-		return true
-	})
+			return true
+		})
+	}
 	return slices.Sorted(maps.Keys(names))
 }
 

@@ -72,7 +72,8 @@ var table = map[string]row{
 	// what adapters call AWS through; signatures say the time it is
 	"shared/awscall": {"", "context aws net clock"},
 
-	// mains and what stands in for AWS on one machine
+	// mains, what all functions begin with, and what stands in for AWS on one machine
+	"shared/boot":        {"engine settings apigw dynamo emf", "aws lambda os context clock"},
 	"localstack/gateway": {"protocol workspace engine auth session fanout httpapi", "context net lambda"},
 	"localstack/chips":   {"* localstack/gateway", "aws lambda net os context clock"},
 	"localstack/bench":   {"* localstack/gateway", "aws lambda net os context clock"},

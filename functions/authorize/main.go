@@ -2,6 +2,7 @@
 package main
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"time"
@@ -10,41 +11,25 @@ import (
 
 	"github.com/chipschat/chips-aws/shared/apigw"
 	"github.com/chipschat/chips-aws/shared/auth"
-	"github.com/chipschat/chips-aws/shared/dynamo"
-	"github.com/chipschat/chips-aws/shared/emf"
-	"github.com/chipschat/chips-aws/shared/settings"
+	"github.com/chipschat/chips-aws/shared/boot"
 )
 
-func main() {
-	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
-	if err := run(); err != nil {
-		slog.Error("authorize cannot start", "error", err)
-		os.Exit(1)
-	}
-}
+func main() { boot.Main("authorize", wire) }
 
-func run() error {
-	set, err := settings.FromEnv(os.Getenv)
+func wire(_ context.Context, f *boot.Function) (lambda.Handler, error) {
+	set, table, log := f.Settings, f.Table, f.Log
+	slog.SetLogLoggerLevel(slog.LevelInfo) // what the runtime takes for a failure here is a refusal
+	edge, err := apigw.NewEdge(os.Getenv("CHIPS_EDGE_SECRETS"), log)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	edge, err := apigw.NewEdge(os.Getenv("CHIPS_EDGE_SECRETS"), slog.Default())
-	if err != nil {
-		return err
-	}
-	cfg, err := apigw.Config(os.Getenv)
-	if err != nil {
-		return err
-	}
-	meter := emf.New(os.Stdout, os.Getenv("CHIPS_METRICS"), time.Now)
 	service := auth.New(auth.Config{
-		Rows:           meter.Table(dynamo.New(dynamo.NewClient(cfg), os.Getenv("CHIPS_TABLE"))),
+		Rows:           table,
 		PersonKeys:     set.PersonKeys,
 		AcceptURLToken: set.AcceptURLToken,
 		TicketTTL:      set.TicketTTL,
 		Now:            time.Now,
-		Log:            slog.Default(),
+		Log:            log,
 	})
-	lambda.Start(meter.Each(lambda.NewHandler(edge.Authorize(apigw.Authorize(service, slog.Default())))))
-	return nil
+	return lambda.NewHandler(edge.Authorize(apigw.Authorize(service, log))), nil
 }

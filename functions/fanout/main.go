@@ -2,15 +2,15 @@
 package main
 
 import (
-	"log/slog"
+	"context"
 	"os"
 	"time"
-	_ "time/tzdata" // the image has none
 
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/chipschat/chips-aws/shared/apigw"
 	"github.com/chipschat/chips-aws/shared/attachment"
+	"github.com/chipschat/chips-aws/shared/boot"
 	"github.com/chipschat/chips-aws/shared/deadline"
 	"github.com/chipschat/chips-aws/shared/dynamo"
 	"github.com/chipschat/chips-aws/shared/emf"
@@ -19,29 +19,12 @@ import (
 	"github.com/chipschat/chips-aws/shared/relay"
 	"github.com/chipschat/chips-aws/shared/scheduler"
 	"github.com/chipschat/chips-aws/shared/session"
-	"github.com/chipschat/chips-aws/shared/settings"
 )
 
-func main() {
-	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
-	slog.SetLogLoggerLevel(slog.LevelError) // the runtime's own lines are of failures
-	if err := run(); err != nil {
-		slog.Error("fanout cannot start", "error", err)
-		os.Exit(1)
-	}
-}
+func main() { boot.Main("fanout", wire) }
 
-func run() error {
-	set, err := settings.FromEnv(os.Getenv)
-	if err != nil {
-		return err
-	}
-	cfg, err := apigw.Config(os.Getenv)
-	if err != nil {
-		return err
-	}
-	meter := emf.New(os.Stdout, os.Getenv("CHIPS_METRICS"), time.Now)
-	table, log := meter.Table(dynamo.New(dynamo.NewClient(cfg), os.Getenv("CHIPS_TABLE"))), slog.Default()
+func wire(_ context.Context, f *boot.Function) (lambda.Handler, error) {
+	set, cfg, meter, table, log := f.Settings, f.AWS, f.Meter, f.Table, f.Log
 	push := meter.Push(apigw.NewPush(cfg, os.Getenv("CHIPS_PUSH_ENDPOINT")))
 	eng := engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits})
 	alarms := scheduler.NewSchedules(cfg, scheduler.NewQueue(cfg, os.Getenv("CHIPS_DEADLINE_QUEUE"), time.Now), scheduler.Target{
@@ -70,6 +53,5 @@ func run() error {
 		Again:  relay.NewRingQueue(cfg, os.Getenv("CHIPS_RING_QUEUE")).Again,
 		Log:    log,
 	}
-	lambda.Start(meter.Each(lambda.NewHandler(bell.Fanout)))
-	return nil
+	return lambda.NewHandler(bell.Fanout), nil
 }

@@ -3,19 +3,16 @@ package main
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"time"
-	_ "time/tzdata" // the image has none
 
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/chipschat/chips-aws/shared/apigw"
 	"github.com/chipschat/chips-aws/shared/attachment"
 	"github.com/chipschat/chips-aws/shared/auth"
+	"github.com/chipschat/chips-aws/shared/boot"
 	"github.com/chipschat/chips-aws/shared/deadline"
-	"github.com/chipschat/chips-aws/shared/dynamo"
-	"github.com/chipschat/chips-aws/shared/emf"
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/httpapi"
 	"github.com/chipschat/chips-aws/shared/managed"
@@ -26,34 +23,18 @@ import (
 	"github.com/chipschat/chips-aws/shared/transcribe"
 )
 
-func main() {
-	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
-	slog.SetLogLoggerLevel(slog.LevelError) // the runtime's own lines are of failures
-	if err := run(context.Background()); err != nil {
-		slog.Error("http cannot start", "error", err)
-		os.Exit(1)
-	}
-}
+func main() { boot.Main("http", wire) }
 
-func run(ctx context.Context) error {
-	set, err := settings.FromEnv(os.Getenv)
+func wire(ctx context.Context, f *boot.Function) (lambda.Handler, error) {
+	set, cfg, meter, table, log := f.Settings, f.AWS, f.Meter, f.Table, f.Log
+	edge, err := apigw.NewEdge(os.Getenv("CHIPS_EDGE_SECRETS"), log)
 	if err != nil {
-		return err
-	}
-	edge, err := apigw.NewEdge(os.Getenv("CHIPS_EDGE_SECRETS"), slog.Default())
-	if err != nil {
-		return err
-	}
-	cfg, err := apigw.Config(os.Getenv)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	admin, err := apigw.Parameter(ctx, cfg, os.Getenv("CHIPS_ADMIN_TOKEN_PARAMETER"), time.Now())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	meter := emf.New(os.Stdout, os.Getenv("CHIPS_METRICS"), time.Now)
-	table, log := meter.Table(dynamo.New(dynamo.NewClient(cfg), os.Getenv("CHIPS_TABLE"))), slog.Default()
 	eng := engine.New(table, engine.Options{Now: time.Now, Waits: set.Waits, Prices: set.Prices})
 	credentials := auth.New(auth.Config{
 		Rows: table, AdminToken: admin, PersonKeys: set.PersonKeys, AcceptURLToken: set.AcceptURLToken, TicketTTL: set.TicketTTL, Now: time.Now, Log: log,
@@ -71,9 +52,8 @@ func run(ctx context.Context) error {
 	changes := managed.New(managed.Config{
 		Rows: table, Log: eng, Sockets: sessions, Alarms: scheduler.NewQueue(cfg, os.Getenv("CHIPS_DEADLINE_QUEUE"), time.Now), Now: time.Now, Logger: log,
 	})
-	lambda.Start(meter.Each(lambda.NewHandler(edge.HTTP(apigw.HTTP(httpapi.New(httpapi.Config{
+	return lambda.NewHandler(edge.HTTP(apigw.HTTP(httpapi.New(httpapi.Config{
 		Engine: files.Engine(eng), Auth: credentials, Sessions: sessions, Files: files, Managed: changes,
 		Log: log, Now: time.Now, Version: settings.Version(), Origins: set.AllowedOrigins,
-	}))))))
-	return nil
+	})))), nil
 }
