@@ -73,14 +73,10 @@ type harnessView struct {
 }
 
 func viewHarness(s *workspace.State, h *workspace.Harness) harnessView {
-	v := harnessView{
+	return harnessView{
 		HarnessID: h.ID, DisplayName: h.Name, OwnerID: h.OwnerID, Capabilities: slices.Clone(h.Capabilities),
-		Status: h.Status, Message: h.StatusWords, Autonomy: s.Autonomy(h.ID), Policy: h.Policy, LimitUSD: h.LimitUSD,
+		Status: h.Reads(), Message: h.StatusWords, Autonomy: s.Autonomy(h.ID), Policy: h.Policy, LimitUSD: h.LimitUSD,
 	}
-	if v.Status == "" {
-		v.Status = "ok" // nothing else was ever said
-	}
-	return v
 }
 
 // runsIt says whether somebody is told what a harness is allowed: itself, its owner, and people but guests, as its events are.

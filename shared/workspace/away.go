@@ -23,7 +23,7 @@ func (d *deciding) away(draft *AwayDraft) *protocol.Error {
 		if h == nil || h.before() != StatusOK || d.s.Awaited(id, d.c.Waits).After(d.c.Now) {
 			continue
 		}
-		if h.Status == StatusRestarting || h.status() == StatusOK {
+		if h.Status == StatusRestarting || h.Reads() == StatusOK {
 			d.emit(protocol.System, "", &protocol.HarnessStatusSet{HarnessID: id, Status: StatusAway})
 		}
 	}
@@ -42,7 +42,7 @@ func (s *State) Awaited(harness string, w Waits) time.Time {
 func (s *State) Present() []string {
 	var ids []string
 	for id, h := range s.Harnesses {
-		if !h.Removed && h.status() == StatusOK {
+		if !h.Removed && h.Reads() == StatusOK {
 			ids = append(ids, id)
 		}
 	}

@@ -59,8 +59,8 @@ func TestAway(t *testing.T) {
 		}
 		events := w.must(step.by, step.do)
 		got := w.s.Harnesses[h.ID]
-		if got.status() != step.status || got.StatusWords != step.words || len(events) > 0 != step.writes {
-			t.Fatalf("step %d: it reads %s %q after %v, want %s %q", i, got.status(), got.StatusWords, types(events), step.status, step.words)
+		if got.Reads() != step.status || got.StatusWords != step.words || len(events) > 0 != step.writes {
+			t.Fatalf("step %d: it reads %s %q after %v, want %s %q", i, got.Reads(), got.StatusWords, types(events), step.status, step.words)
 		}
 		if present := slices.Contains(w.s.Present(), h.ID); present != (step.status == "ok") {
 			t.Errorf("step %d: it reads %s, and is present: %t", i, step.status, present)

@@ -153,7 +153,7 @@ func (d *deciding) harnessStatusSet() *protocol.Error {
 		return d.bad("message is over %d bytes", maxStatusWords)
 	}
 	h := d.s.Harness(draft.HarnessID)
-	if h.status() == draft.Status && h.StatusWords == draft.Message {
+	if h.Reads() == draft.Status && h.StatusWords == draft.Message {
 		return nil
 	}
 	d.answer(d.sender(), "", draft)

@@ -79,8 +79,8 @@ func (h *Harness) Gone() bool { return gone(h.Status) }
 
 func gone(status string) bool { return status == StatusRestarting || status == StatusAway }
 
-// status is how a harness reads; nothing was ever said of one that is new.
-func (h *Harness) status() string { return cmp.Or(h.Status, StatusOK) }
+// Reads is how a harness reads: one of the words above. Of one that is new nothing was ever said.
+func (h *Harness) Reads() string { return cmp.Or(h.Status, StatusOK) }
 
 // before is how a harness that is gone read before.
 func (h *Harness) before() string { return cmp.Or(h.Before, StatusOK) }
