@@ -38,8 +38,8 @@ const away = "away"
 // tick is to what the time of a look is rounded up.
 const tick = 100 * time.Millisecond
 
-// page is how many harnesses are said to be away at once.
-const page = 100
+// page is how many harnesses are said to be away at once, and writes how many of their rows are written at once.
+const page, writes = 100, 16
 
 // Left has a harness looked at once Silent from now, and no sooner, since somebody has just seen it: a socket of it is about to go, or it
 // may have none. Called before the connection's row goes, whoever finds no connection finds this row.
@@ -76,30 +76,31 @@ func (k *Keeper) watchAll(ctx context.Context, ws string, present []string) erro
 	if err != nil {
 		return err
 	}
-	for _, id := range present {
-		if held[id] {
-			continue
-		}
-		if err := k.c.Watch.Left(ctx, ws, id); err != nil {
-			return err
-		}
-	}
-	return nil
+	present = slices.DeleteFunc(present, func(id string) bool { return held[id] })
+	return eachOf(present, func(id string) error { return k.c.Watch.Left(ctx, ws, id) })
 }
 
-// look says of a workspace's harnesses that are due to be looked at which are away. It asks for the sockets before it reads the rows: one
-// that left in between has a newer row by then. And it asks for them again after it has written: a socket that opens has its row first
-// and reads how its harness is afterwards, so one of the two sees the other.
+// eachOf does something about each, several at once.
+func eachOf[T any](all []T, do func(T) error) error {
+	errs := make([]error, len(all))
+	engine.Beside(len(all), writes, func(i int) { errs[i] = do(all[i]) })
+	return errors.Join(errs...)
+}
+
+// look says of a workspace's harnesses that are due to be looked at which are away. It asks for the sockets once they are due, and before it
+// reads the rows: one that left in between has a newer row by then. And it asks for them again after it has written: a socket that opens
+// has its row first and reads how its harness is afterwards, so one of the two sees the other.
 func (k *Keeper) look(ctx context.Context, ws string) error {
 	if k.c.Watch == nil {
 		return nil
 	}
-	held, err := k.c.Sockets.Holders(ctx, ws)
-	if err != nil {
-		return err
-	}
 	for after, more := away+"#", true; more; {
 		var due []engine.Row
+		now := k.c.Now()
+		held, err := k.c.Sockets.Holders(ctx, ws)
+		if err != nil {
+			return err
+		}
 		rows, err := k.c.Rows.Query(ctx, RowPrefix+ws, after, page)
 		if err != nil {
 			return fmt.Errorf("read who may be away of %s: %w", ws, err)
@@ -110,7 +111,7 @@ func (k *Keeper) look(ctx context.Context, ws string) error {
 				more = false
 				break
 			}
-			if !row.Due.After(k.c.Now()) {
+			if !row.Due.After(now) {
 				due = append(due, row)
 			}
 		}
@@ -149,8 +150,7 @@ func (k *Keeper) lookAt(ctx context.Context, ws string, due []engine.Row, held m
 			return err
 		}
 	}
-	for _, row := range due {
-		var err error
+	return eachOf(due, func(row engine.Row) (err error) {
 		if until := awaited[harnessOf(row)]; until.IsZero() {
 			_, err = k.c.Rows.Delete(ctx, row.PK, row.SK, engine.IfRev(row.Rev))
 		} else { // once its restart is not waited for any more, what is true then is said
@@ -159,8 +159,8 @@ func (k *Keeper) lookAt(ctx context.Context, ws string, due []engine.Row, held m
 		if err != nil && !errors.Is(err, engine.ErrCondition) {
 			return fmt.Errorf("forget %s of %s: %w", row.SK, ws, err)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func harnessOf(row engine.Row) string { return strings.TrimPrefix(row.SK, away+"#") }

@@ -294,3 +294,48 @@ func TestLeftFails(t *testing.T) {
 		}
 	})
 }
+
+// slow are sockets that take a while to be told, in which something happens.
+type slow struct {
+	*session.Sessions
+	meanwhile func()
+}
+
+func (s *slow) Holders(ctx context.Context, ws string) (map[string]bool, error) {
+	held, err := s.Sessions.Holders(ctx, ws)
+	if s.meanwhile != nil {
+		s.meanwhile()
+		s.meanwhile = nil
+	}
+	return held, err
+}
+
+// A harness that comes back in its time is never said to be away, however long a look takes that others were due for.
+func TestALookTakesLong(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		watch := &deadline.Watch{Rows: w.table, Silent: silent, Now: time.Now}
+		sockets := &slow{Sessions: session.New(session.Config{Engine: w.engine, Rows: w.table, Push: closer{}, Left: watch.Left, Now: time.Now, Log: quiet})}
+		keeper := deadline.New(deadline.Config{Log: w.engine, Rows: w.table, Watch: watch, Sockets: sockets, Now: time.Now, Logger: quiet})
+		name := "Other"
+		other := w.do(w.arjun, "", &workspace.HarnessDraft{DisplayName: &name}).Events[0].Data.(*protocol.HarnessAdded).HarnessID
+		w.must(watch.Left(t.Context(), ws, other))
+		time.Sleep(2 * time.Second)
+		w.must(watch.Left(t.Context(), ws, w.scout.ID))
+		time.Sleep(silent - time.Second)
+		sockets.meanwhile = func() {
+			w.must(hello(t.Context(), sockets.Sessions, "a", w.scout))
+			time.Sleep(2 * time.Second)
+		}
+		for range 2 {
+			w.must(keeper.Fire(t.Context(), deadline.Alarm{WorkspaceID: ws, Kind: "away", Due: time.Now()}))
+		}
+		if got := w.statuses(); got != "" {
+			t.Errorf("Scout came back in time, and was said to be %q", got)
+		}
+		away := ""
+		w.must(w.engine.Read(t.Context(), ws, func(s *workspace.State) error { away = s.Harness(other).Reads(); return nil }))
+		if away != "away" || len(w.kept()) != 0 {
+			t.Errorf("the other reads %s, kept %+v", away, w.kept())
+		}
+	})
+}

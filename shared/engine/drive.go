@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -194,6 +195,20 @@ func Pause(ctx context.Context, failures int) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// Beside does n things, so many at once.
+func Beside(n, atOnce int, do func(i int)) {
+	var running sync.WaitGroup
+	turns := make(chan struct{}, max(1, min(n, atOnce)))
+	for i := range n {
+		turns <- struct{}{}
+		running.Go(func() {
+			defer func() { <-turns }()
+			do(i)
+		})
+	}
+	running.Wait()
 }
 
 func freshen(todo []*attempt) {

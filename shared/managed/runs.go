@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -76,24 +77,9 @@ func (s *Service) AddRuns(ctx context.Context, by workspace.Caller, harness stri
 		}
 		newest[run.stay+"#"+run.id] = run
 	}
-	var (
-		wg   sync.WaitGroup
-		mu   sync.Mutex
-		errs []error
-		free = make(chan struct{}, beside)
-	)
-	for _, run := range newest {
-		free <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-free }()
-			if err := s.putRun(ctx, p, run); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				errs = append(errs, err)
-			}
-		})
-	}
-	wg.Wait()
+	runs := slices.Collect(maps.Values(newest))
+	errs := make([]error, len(runs))
+	engine.Beside(len(runs), beside, func(i int) { errs[i] = s.putRun(ctx, p, runs[i]) })
 	return errors.Join(errs...)
 }
 

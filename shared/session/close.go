@@ -83,7 +83,7 @@ func (s *Sessions) closeAll(ctx context.Context, ws string, which func(Connectio
 	}
 	list = slices.DeleteFunc(list, func(c Connection) bool { return !which(c) })
 	errs := make([]error, len(list))
-	beside(len(list), pushes, func(i int) {
+	engine.Beside(len(list), pushes, func(i int) {
 		errs[i] = s.Cut(ctx, ws, list[i].ID, closePolicy, "access was taken back", nil)
 	})
 	return errors.Join(errs...)

@@ -133,7 +133,7 @@ func (k *Keepalive) page(ctx context.Context, v *visit, first bool) (more bool, 
 		return true, fmt.Errorf("read which workspaces have sockets: %w", err)
 	}
 	done := make([]bool, len(rows))
-	beside(len(rows), workspaces, func(i int) {
+	engine.Beside(len(rows), workspaces, func(i int) {
 		if ctx.Err() != nil {
 			return
 		}
@@ -178,7 +178,7 @@ func (k *Keepalive) workspace(ctx context.Context, ws string) error {
 		return k.s.unlist(ctx, ws)
 	}
 	errs := make([]error, len(conns))
-	beside(len(conns), pushes, func(i int) {
+	engine.Beside(len(conns), pushes, func(i int) {
 		if ctx.Err() == nil {
 			errs[i] = k.visit(ctx, &conns[i])
 		}
@@ -247,7 +247,7 @@ func (k *Keepalive) lookAfter(ctx context.Context) {
 		}
 	}
 	left := make([]bool, len(ids))
-	beside(len(ids), workspaces*pushes, func(i int) {
+	engine.Beside(len(ids), workspaces*pushes, func(i int) {
 		a := k.asked[ids[i]]
 		if left[i] = ctx.Err() != nil; left[i] {
 			return
@@ -281,18 +281,4 @@ func (k *Keepalive) lastHeard(ctx context.Context, connID string) (time.Time, er
 	ctx, cancel := context.WithTimeout(ctx, k.s.c.Limits.PostTimeout)
 	defer cancel()
 	return k.c.Hearing.LastHeard(ctx, connID)
-}
-
-// beside does n things, so many at once.
-func beside(n, atOnce int, do func(i int)) {
-	var running sync.WaitGroup
-	turns := make(chan struct{}, max(1, min(n, atOnce)))
-	for i := range n {
-		turns <- struct{}{}
-		running.Go(func() {
-			defer func() { <-turns }()
-			do(i)
-		})
-	}
-	running.Wait()
 }
