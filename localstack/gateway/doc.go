@@ -12,5 +12,5 @@
 // Each connection has one queue and, while that holds something, one writer, so answers and pushes go out in the order of the calls.
 // The queue is bounded by frames (then the connection is behind for certain, and is cut) and by bytes (then pushes are throttled).
 // Nothing is shared between connections but the map that finds them. Requests share Config.AtOnce places; those above it wait, since what
-// is written for one may be megabytes.
+// is written for one may be megabytes; and bodies that are long share fewer, as they are read before anybody knows who sends them.
 package gateway

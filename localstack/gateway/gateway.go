@@ -19,7 +19,7 @@ type Gateway struct {
 	cfg      Config
 	handlers Handlers
 
-	places chan struct{} // has one entry for each request that is handled
+	places, large chan struct{} // have one entry for each request that is handled, and for each long body that is in memory
 
 	mu       sync.Mutex
 	sockets  map[string]*socket
@@ -33,7 +33,7 @@ type Gateway struct {
 // New makes a gateway that serves nothing yet.
 func New(cfg Config) *Gateway {
 	cfg = cfg.withDefaults()
-	return &Gateway{cfg: cfg, places: make(chan struct{}, cfg.AtOnce), sockets: map[string]*socket{}}
+	return &Gateway{cfg: cfg, places: make(chan struct{}, cfg.AtOnce), large: make(chan struct{}, largeAtOnce), sockets: map[string]*socket{}}
 }
 
 // Handler is the gateway as net/http serves it, with h behind it. It is called once, before anything is served.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -24,9 +26,13 @@ func (g *Gateway) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusInternalServerError, protocol.Refuse(protocol.Internal, "request %s failed", id))
 	})
 	e := g.httpEvent(r, id)
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, g.cfg.BodyLimit))
+	body, done, err := g.readBody(w, r)
+	defer done()
 	var tooLarge *http.MaxBytesError
 	switch {
+	case errors.Is(err, errBusy):
+		g.busy(w)
+		return
 	case errors.As(err, &tooLarge):
 		w.Header().Set("Connection", "close")
 		refuse(w, http.StatusRequestEntityTooLarge, protocol.Refuse(protocol.TooLarge, "a request body is %d bytes at most", g.cfg.BodyLimit))
@@ -45,8 +51,7 @@ func (g *Gateway) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	select {
 	case g.places <- struct{}{}:
 	case <-ctx.Done():
-		w.Header().Set("Retry-After", "1")
-		refuse(w, http.StatusServiceUnavailable, protocol.Refuse(protocol.Busy, "too much at once: try again in a second"))
+		g.busy(w)
 		return
 	}
 	answer, err := g.call(ctx, e)
@@ -56,6 +61,41 @@ func (g *Gateway) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	g.writeAnswer(w, id, answer)
+}
+
+// smallBody is how long a body may be that anybody may send at any time, in bytes, and largeAtOnce how many longer ones are in memory at
+// once: nobody knows yet who sends them.
+const (
+	smallBody   = 128 << 10
+	largeAtOnce = 8
+)
+
+var errBusy = errors.New("too much at once")
+
+// readBody reads a request's body. A long one holds a place until done is called.
+func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (body []byte, done func(), err error) {
+	in, done := http.MaxBytesReader(w, r.Body, g.cfg.BodyLimit), func() {}
+	var b bytes.Buffer
+	if _, err = io.CopyN(&b, in, smallBody); errors.Is(err, io.EOF) {
+		err = nil
+	} else if err == nil {
+		wait := time.NewTimer(httpWait)
+		defer wait.Stop()
+		select {
+		case g.large <- struct{}{}:
+			done = func() { <-g.large }
+		case <-wait.C:
+			return nil, done, errBusy
+		}
+		_, err = io.Copy(&b, in)
+	}
+	return b.Bytes(), done, err
+}
+
+func (g *Gateway) busy(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "1")
+	w.Header().Set("Connection", "close") // what is left of the body is not read
+	refuse(w, http.StatusServiceUnavailable, protocol.Refuse(protocol.Busy, "too much at once: try again in a second"))
 }
 
 // call has a request handled, which holds a place until it is. The answer may take as long as it will to be written.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -130,4 +132,58 @@ func TestHTTPAtOnce(t *testing.T) {
 		t.Fatal(last, err)
 	}
 	_ = last.Body.Close()
+}
+
+// Few long bodies are in memory at once, while short ones are taken; one that is given up leaves its place.
+func TestLongBodies(t *testing.T) {
+	f := &fixture{}
+	f.http = func(_ context.Context, e events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+		return events.APIGatewayV2HTTPResponse{StatusCode: 200, Body: strconv.Itoa(len(e.Body))}, nil
+	}
+	serve(t, Config{}, f)
+	post := func(body io.Reader) string {
+		resp, err := http.Post(f.url+"/v1/x", "text/plain", body)
+		if err != nil {
+			return err.Error()
+		}
+		defer resp.Body.Close()
+		b, _ := io.ReadAll(resp.Body)
+		return string(b)
+	}
+	long := strings.Repeat("x", smallBody+1)
+	answers, more := make(chan string), make([]*io.PipeWriter, largeAtOnce+1)
+	for i := range more {
+		r, w := io.Pipe()
+		more[i] = w
+		go func() { answers <- post(r) }()
+		if _, err := io.WriteString(w, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for end := time.Now().Add(20 * time.Second); len(f.large) < largeAtOnce; runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatalf("%d places are taken", len(f.large))
+		}
+	}
+	if got := post(strings.NewReader("short")); got != "5" {
+		t.Errorf("a short one beside long ones: %s", got)
+	}
+	for i, w := range more { // the one that waits goes on as soon as another is through
+		if i == 0 {
+			_ = w.CloseWithError(io.ErrUnexpectedEOF)
+			<-answers
+			continue
+		}
+		_ = w.Close()
+	}
+	for range largeAtOnce {
+		if got := <-answers; got != strconv.Itoa(smallBody+1) {
+			t.Errorf("a long one: %.100s", got)
+		}
+	}
+	for range largeAtOnce + 1 {
+		if got := post(strings.NewReader(long)); got != strconv.Itoa(smallBody+1) {
+			t.Errorf("after them: %.100s", got)
+		}
+	}
 }
