@@ -135,21 +135,19 @@ func amount(n float64) string {
 func (r *report) print(out io.Writer) error {
 	w := &lines{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
 	r.printOperations(w)
-	for _, s := range []struct {
-		what string
-		scene
-	}{
-		{"A million messages of 300 characters, each by itself", r.message},
-		{fmt.Sprintf("A million messages, the stream bringing %d at once", batch), r.busyMessage},
-		{"A million steps, each by itself", r.step},
-		{fmt.Sprintf("A million steps, the stream bringing %d at once", batch), r.busyStep},
-	} {
-		n := million / float64(s.n)
-		w.title(s.what, fmt.Sprintf("In a room of %d people and %d agents, each on a socket of their own. Columns: of one, of a million, price, dollars.", people, harnesses))
-		w.bill(merged(s.gateway(n)), million, "API Gateway")
-		w.bill(merged(s.beside(n)), million, "above API Gateway")
-		w.bill([]entry{{"bytes out", n * float64(s.bytes), outGB}}, million, "data out, apart")
-		w.bill([]entry{{"bytes kept", n * float64(s.stored), storedGB}, {"bytes backed up", n * float64(s.stored), backupGB}}, million, "for each month they are kept, apart")
+	for _, kind := range []struct {
+		what   string
+		scenes [len(batches)]scene
+	}{{"messages of 300 characters", r.messages}, {"steps", r.steps}} {
+		for i, s := range kind.scenes {
+			n := million / float64(s.n)
+			w.title(fmt.Sprintf("A million %s, %s", kind.what, atOnce(i)),
+				fmt.Sprintf("In a room of %d people and %d agents, each on a socket of their own. Columns: of one, of a million, price, dollars.", people, harnesses))
+			w.bill(merged(s.gateway(n)), million, "API Gateway")
+			w.bill(merged(s.beside(n)), million, "above API Gateway")
+			w.bill([]entry{{"bytes out", n * float64(s.bytes), outGB}}, million, "data out, apart")
+			w.bill([]entry{{"bytes kept", n * float64(s.stored), storedGB}, {"bytes backed up", n * float64(s.stored), backupGB}}, million, "for each month they are kept, apart")
+		}
 	}
 	w.title("A socket of a harness, open and idle for a month", fmt.Sprintf("Pinged every %v and opened anew every %v. Columns: of a month, price, dollars.", pingEvery, socketLife))
 	w.bill(r.connected(), 0, "a connected month")
@@ -168,13 +166,26 @@ func (r *report) print(out io.Writer) error {
 	return w.Flush()
 }
 
+// atOnce says how many commits the stream brings at once.
+func atOnce(i int) string {
+	if batches[i] == 1 {
+		return "each by itself"
+	}
+	return fmt.Sprintf("the stream bringing %d at once", batches[i])
+}
+
 // printPeers writes what others ask for the same traffic.
 func (r *report) printPeers(w *lines) {
 	w.title("Beside others, list prices", fmt.Sprintf("The same traffic: published once and delivered to %d. What they keep of it is their own affair; Chips keeps all.", sockets))
 	w.row("", "a million messages", "a million steps", "a connected month")
 	each := func(s scene) string { return fmt.Sprintf("$%.2f", sum(s.entries(million/float64(s.n)))) }
-	w.row("Chips, each by itself", each(r.message), each(r.step), fmt.Sprintf("$%.3f", sum(r.connected())))
-	w.row(fmt.Sprintf("Chips, %d at once", batch), each(r.busyMessage), each(r.busyStep), "")
+	for i := range batches {
+		socket := ""
+		if i == 0 {
+			socket = fmt.Sprintf("$%.3f", sum(r.connected()))
+		}
+		w.row("Chips, "+atOnce(i), each(r.messages[i]), each(r.steps[i]), socket)
+	}
 	for _, p := range peers {
 		price, minutes := fmt.Sprintf("$%.2f", p.publish+sockets*p.deliver), "in the plan"
 		if p.minutes >= 0 {
