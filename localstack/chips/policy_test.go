@@ -139,6 +139,7 @@ func TestPolicyDecides(t *testing.T) {
 		{2, 3, J{"kind": "payment.send", "money_usd": 500.01}, "deny", "payment.*", "As payment.* says."},
 		{3, 3, J{"kind": "payment.send", "money_usd": 500}, "allow", "", ""},
 		{3, 3, J{"kind": "docs.sign", "risk": []any{"privacy", "legal"}}, "deny", "docs.*", "As docs.* says."},
+		{3, 3, J{"kind": "docs.sign", "risk": []any{"privacy"}}, "allow", "", ""},
 		{1, 3, J{"kind": "shell.run", "command": "git add . && git status"}, "allow", "shell.run", "As shell.run says."},
 		{1, 3, J{"kind": "shell.run", "command": "git log; rm -rf /"}, "ask", "", ""},
 		{0, 3, J{"kind": "drive.read"}, "allow", "drive.read", "As drive.read says."},

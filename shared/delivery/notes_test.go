@@ -207,8 +207,8 @@ func TestNotesOfSeveral(t *testing.T) {
 	}
 }
 
-// What was left out of the context is said in the note.
-// covers: CTX-10
+// What was left out of the context is said in the note, before what the job has spent.
+// covers: CTX-10, SPEND-6
 func TestNoteOfWhatWasLeftOut(t *testing.T) {
 	w := newTalk(t)
 	for range 45 {
