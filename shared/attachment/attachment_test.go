@@ -204,7 +204,7 @@ func TestFilesOfADeletedRoom(t *testing.T) {
 	}
 }
 
-// covers: DLV-5
+// covers: DLV-5, FILE-12
 func TestURLsEnd(t *testing.T) {
 	w := newWorld(t)
 	file := w.upload(t, "a.txt", "bytes")
@@ -222,6 +222,30 @@ func TestURLsEnd(t *testing.T) {
 	w.now = w.now.Add(time.Second + time.Millisecond)
 	if _, err := w.openLink(t, link); err == nil || err.Error() != forbidden {
 		t.Errorf("after ten minutes: %v", err)
+	}
+}
+
+// Bytes that are put past us and are not as many as were announced are no upload, and nothing of them is stored.
+func TestOtherBytesThanAnnounced(t *testing.T) {
+	w := newWorld(t)
+	started, err := w.Begin(t.Context(), by(arjun), "a.txt", 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	staged := "uploads/" + started.AttachmentID
+	for _, put := range []string{"four", "ab"} {
+		w.memory.blobs[staged] = []byte(put)
+		_, err := w.Done(t.Context(), by(arjun), started.AttachmentID)
+		if e, ok := errors.AsType[*protocol.Error](err); !ok || e.Code != protocol.InvalidRequest || !strings.Contains(e.Message, "byte_size is 3") {
+			t.Errorf("%q is answered %v", put, err)
+		}
+		if len(w.memory.blobs) != 1 {
+			t.Errorf("%q is kept: %d", put, len(w.memory.blobs))
+		}
+	}
+	w.memory.blobs[staged] = []byte("abc")
+	if file, err := w.Done(t.Context(), by(arjun), started.AttachmentID); err != nil || file.ByteSize != 3 {
+		t.Errorf("%+v, %v", file, err)
 	}
 }
 

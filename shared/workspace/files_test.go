@@ -96,10 +96,17 @@ func TestFilesOfOneNameAreVersions(t *testing.T) {
 	if _, now := versions(w, room, "plan.txt"); now != 2 {
 		t.Errorf("the same bytes made version %d", now)
 	}
+	// Made from an upload that posted the current bytes once more, it is made from what is current.
+	more := s.put(w.arjun, "plan.txt", "more")
+	s.must(w, w.arjun, room, map[string]string{more: same}, more)
+	s.must(w, w.arjun, room, nil, s.put(w.arjun, "plan.txt", "two"))
+	if _, now := versions(w, room, "plan.txt"); now != 4 {
+		t.Errorf("then version %d is current", now)
+	}
 	for i, by := range []Caller{h, w.arjun} {
 		s.must(w, by, room, nil, s.put(by, "plan.txt", fmt.Sprint("next ", i)))
-		if _, now := versions(w, room, "plan.txt"); now != 3+i {
-			t.Errorf("a file without replaces is version %d, want %d", now, 3+i)
+		if _, now := versions(w, room, "plan.txt"); now != 5+i {
+			t.Errorf("a file without replaces is version %d, want %d", now, 5+i)
 		}
 	}
 }
