@@ -46,18 +46,24 @@ func (a told) code() protocol.Code {
 }
 
 // atOnce runs two commands at once, each by an engine, by the other one in the next round: the one that is behind loses more often.
-// Neither goes without an answer.
+// Now and then one of them goes ahead, so that each order is seen on a busy machine too. Neither goes without an answer.
 func (r *race) atOnce(one, other workspace.Command) (both [2]told) {
 	r.t.Helper()
 	var ready, done sync.WaitGroup
 	ready.Add(2)
 	r.round++
+	ahead := make(chan struct{})
 	for i, cmd := range []workspace.Command{one, other} {
 		r.keys++
 		cmd.Draft.IdempotencyKey = fmt.Sprintf("key %d", r.keys)
 		done.Go(func() {
 			ready.Done()
 			ready.Wait()
+			if r.round%20 == i {
+				defer close(ahead)
+			} else if r.round%20 == 1-i {
+				<-ahead
+			}
 			out, err := r.engines[(i+r.round)%2].Do(context.Background(), "ws_1", cmd)
 			if err != nil && !errors.As(err, &both[i].err) {
 				r.t.Errorf("%s: neither done nor refused: %v", cmd.Draft.Type, err)
