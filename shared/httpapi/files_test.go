@@ -314,6 +314,14 @@ func TestListingFiles(t *testing.T) {
 		t.Errorf("a file there is none of: %v", got)
 	}
 
+	// What is heard says how long it takes, and when it was posted.
+	m := w.post(w.priya.client, w.room, nil, w.upload(w.priya.client, "note.wav", "RIFF\x00\x00\x00\x00WAVEfmt "))
+	logged := w.priya.must("GET", "/v1/events?limit=500&space_id="+w.room, nil)["events"].([]any)
+	last, note := logged[len(logged)-1].(J), list(w.priya.client, "")[0].(J)
+	if num(note, "duration_ms") != 4200 || str(note, "message_id") != m || str(note, "at") == "" || str(note, "at") != str(last, "ts") {
+		t.Errorf("a voice note is listed as %v, posted at %v", note, last["ts"])
+	}
+
 	ev := J{
 		"type": "message.post", "space_id": w.room, "text": "stale", "idempotency_key": "stale", "upload_ids": []string{w.upload(w.scout.client, "plan.gif", "mine")},
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/chipschat/chips-aws/shared/embedded"
 	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/managed"
+	"github.com/chipschat/chips-aws/shared/protocol"
 	"github.com/chipschat/chips-aws/shared/session"
 )
 
@@ -204,6 +205,13 @@ type world struct {
 	room string
 }
 
+// hearing hears 4.2 seconds of whatever there is to hear.
+type hearing struct{}
+
+func (hearing) Hear(context.Context, string, protocol.Attachment) (attachment.Heard, error) {
+	return attachment.Heard{DurationMS: 4200}, nil
+}
+
 // bare is the API before any workspace.
 func bare(t testing.TB) *world {
 	t.Helper()
@@ -222,7 +230,7 @@ func bare(t testing.TB) *world {
 	credentials := auth.New(auth.Config{Rows: table, AdminToken: adminToken, PersonKeys: true, Now: time.Now, Log: log})
 	files := attachment.New(attachment.Config{
 		Rows: table, Log: eng, Blobs: blobs, Credentials: credentials, URL: func(context.Context) (string, error) { return publicURL, nil },
-		Now: time.Now, Logger: log,
+		Listener: hearing{}, Now: time.Now, Logger: log,
 	})
 	w.config = Config{
 		Engine: files.Engine(eng), Auth: credentials, Sessions: w.sessions, Files: files, Log: log, Now: time.Now, Version: "1.2.3",
