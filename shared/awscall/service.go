@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -36,21 +37,26 @@ type Service struct {
 var signer = v4.NewSigner()
 
 // Call asks a service for an operation, and again as its retryer says. Errors are those of the SDK's clients: a smithy.APIError, with an
-// *awshttp.ResponseError around it, for what the service refused; after any other it is not known whether the operation was done.
+// *awshttp.ResponseError around it, for what the service answered with an error; where its status is no 4xx, and after any other error, it is
+// not known whether the operation was done. Where the caller's time was over an error is the context's too.
 func (s *Service) Call(ctx context.Context, op *smithy.OperationSchema, in smithy.Serializable, out smithy.Deserializable, retryer aws.Retryer) error {
-	var release func(error) error
+	spent := retryer.GetInitialToken() // what succeeds at once fills up what retries are paid from
 	for attempt := 1; ; attempt++ {
 		err := s.try(ctx, op, in, out)
-		if release != nil {
-			_ = release(err)
-		}
+		_ = spent(err)
 		if err == nil {
 			return nil
 		}
-		if attempt >= retryer.MaxAttempts() || ctx.Err() != nil || !retryer.IsErrorRetryable(err) || !wait(ctx, retryer, attempt, err) {
-			return fmt.Errorf("%s %s: %w", s.Name, op.ID().Name, err)
+		again := attempt < retryer.MaxAttempts() && ctx.Err() == nil && retryer.IsErrorRetryable(err)
+		if again {
+			var none error // so many failed that no more are to be tried again
+			spent, none = retryer.GetRetryToken(ctx, err)
+			again = none == nil && wait(ctx, retryer, attempt, err)
 		}
-		if release, _ = retryer.GetRetryToken(ctx, err); release == nil { // so many failed that no more are to be tried again
+		if over := ctx.Err(); over != nil && !errors.Is(err, over) {
+			err = fmt.Errorf("%w: %w", over, err)
+		}
+		if !again {
 			return fmt.Errorf("%s %s: %w", s.Name, op.ID().Name, err)
 		}
 	}
@@ -114,13 +120,14 @@ func (s *Service) request(ctx context.Context, op *smithy.OperationSchema, in sm
 	r := req.WithContext(ctx)
 	r.URL, r.Host = &at, ""
 	r.Header.Set("User-Agent", "chips")
+	r.Header.Set("Accept-Encoding", "identity") // as the SDK has it: to unpack an answer takes longer than to read it
 	sum := sha256.New()
 	switch body := req.GetStream().(type) {
 	case nil:
 		r.ContentLength = 0
 	case *bytes.Reader: // which net/http sends together with the head, as it does with no reader it does not know
 		r.ContentLength = body.Size()
-		// net/http takes another where the connection was closed before anything of this went out.
+		// net/http takes another where the connection was closed before anything of this went out, or the server says that it took none of it.
 		r.GetBody = func() (io.ReadCloser, error) {
 			again := *body
 			return io.NopCloser(&again), nil
