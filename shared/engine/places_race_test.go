@@ -59,9 +59,10 @@ func (r *race) atOnce(one, other workspace.Command) (both [2]told) {
 		done.Go(func() {
 			ready.Done()
 			ready.Wait()
-			if r.round%20 == i {
+			switch r.round % 20 {
+			case i:
 				defer close(ahead)
-			} else if r.round%20 == 1-i {
+			case 1 - i:
 				<-ahead
 			}
 			out, err := r.engines[(i+r.round)%2].Do(context.Background(), "ws_1", cmd)

@@ -292,10 +292,10 @@ func runModel(t *testing.T, seed uint64, mu mutant) (bad []string, seen map[stri
 		brought := func() bool {
 			m.mu.Lock()
 			defer m.mu.Unlock()
-			return !slices.ContainsFunc(clients, func(c *client) bool { return c.last != head })
+			return len(m.rings) == 0 && !slices.ContainsFunc(clients, func(c *client) bool { return c.last != head })
 		}
 		for range 300 {
-			if brought() && len(m.rings) == 0 {
+			if brought() {
 				break
 			}
 			time.Sleep(time.Second)
