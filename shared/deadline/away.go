@@ -122,33 +122,40 @@ func (k *Keeper) look(ctx context.Context, ws string) error {
 	return nil
 }
 
-// lookAt looks at the harnesses of rows that are due, and has the rows go: last of all, and only where nobody wrote them meanwhile.
+// lookAt looks at the harnesses of rows that are due, and has the rows go: last of all, and only where nobody wrote them meanwhile. One that
+// has a socket and reads away is one of a look that was cut short.
 func (k *Keeper) lookAt(ctx context.Context, ws string, due []engine.Row, held map[string]bool) error {
-	var gone []string
-	for _, row := range due {
-		if id := harnessOf(row); !held[id] {
-			gone = append(gone, id)
-		}
+	if len(due) == 0 {
+		return nil
 	}
+	var gone, back []string
 	awaited := map[string]time.Time{}
-	if len(gone) > 0 {
-		err := k.c.Log.Read(ctx, ws, func(s *workspace.State) error {
-			for _, id := range gone {
-				if until := s.Awaited(id, k.c.Log.Waits()); until.After(k.c.Now()) {
-					awaited[id] = until
+	err := k.c.Log.Read(ctx, ws, func(s *workspace.State) error {
+		for _, row := range due {
+			id := harnessOf(row)
+			switch until := s.Awaited(id, k.c.Log.Waits()); {
+			case held[id]:
+				if h := s.Harness(id); h != nil && h.Status == workspace.StatusAway {
+					back = append(back, id)
 				}
+			case until.After(k.c.Now()):
+				awaited[id] = until
+			default:
+				gone = append(gone, id)
 			}
-			return nil
-		})
-		if err != nil {
-			return err
 		}
-		gone = slices.DeleteFunc(gone, func(id string) bool { return !awaited[id].IsZero() })
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if len(gone) > 0 {
 		if err := k.sayAway(ctx, ws, gone); err != nil {
 			return err
 		}
+	}
+	if err := k.sayBack(ctx, ws, back); err != nil {
+		return err
 	}
 	return eachOf(due, func(row engine.Row) (err error) {
 		if until := awaited[harnessOf(row)]; until.IsZero() {
@@ -179,11 +186,20 @@ func (k *Keeper) sayAway(ctx context.Context, ws string, ids []string) error {
 	if err != nil {
 		return err
 	}
+	var back []string
 	for _, e := range out.Events {
 		if d, ok := e.Data.(*protocol.HarnessStatusSet); ok && held[d.HarnessID] {
-			if _, err := k.system(ctx, ws, &workspace.BackDraft{HarnessID: d.HarnessID}); err != nil {
-				return err
-			}
+			back = append(back, d.HarnessID)
+		}
+	}
+	return k.sayBack(ctx, ws, back)
+}
+
+// sayBack takes back that harnesses are away, of those that read so.
+func (k *Keeper) sayBack(ctx context.Context, ws string, ids []string) error {
+	for _, id := range ids {
+		if _, err := k.system(ctx, ws, &workspace.BackDraft{HarnessID: id}); err != nil {
+			return fmt.Errorf("say that harness %s of %s is back: %w", id, ws, err)
 		}
 	}
 	return nil

@@ -303,11 +303,11 @@ type slow struct {
 
 func (s *slow) Holders(ctx context.Context, ws string) (map[string]bool, error) {
 	held, err := s.Sessions.Holders(ctx, ws)
-	if s.meanwhile != nil {
-		s.meanwhile()
+	if meanwhile := s.meanwhile; meanwhile != nil {
 		s.meanwhile = nil
+		meanwhile()
 	}
-	return held, err
+	return held, errors.Join(err, ctx.Err())
 }
 
 // A harness that comes back in its time is never said to be away, however long a look takes that others were due for.
@@ -336,6 +336,34 @@ func TestALookTakesLong(t *testing.T) {
 		w.must(w.engine.Read(t.Context(), ws, func(s *workspace.State) error { away = s.Harness(other).Reads(); return nil }))
 		if away != "away" || len(w.kept()) != 0 {
 			t.Errorf("the other reads %s, kept %+v", away, w.kept())
+		}
+	})
+}
+
+// A look that was cut short after it had written is made again, and takes back what it said of a harness that has come since.
+func TestALookIsCutShort(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		sessions, _ := process(w.table, w.engine, w.alarms)
+		sockets := &slow{Sessions: sessions}
+		watch := &deadline.Watch{Rows: w.table, Silent: silent, Now: time.Now}
+		keeper := deadline.New(deadline.Config{Log: w.engine, Rows: w.table, Watch: watch, Sockets: sockets, Now: time.Now, Logger: quiet})
+		w.must(watch.Left(t.Context(), ws, w.scout.ID))
+		time.Sleep(silent)
+		ctx, cut := context.WithCancel(t.Context())
+		sockets.meanwhile = func() { // it comes after who has a socket was asked, and before it is said to be away
+			w.must(hello(t.Context(), sessions, "a", w.scout))
+			sockets.meanwhile = cut
+		}
+		look := deadline.Alarm{WorkspaceID: ws, Kind: "away", Due: time.Now()}
+		if err := keeper.Fire(ctx, look); !errors.Is(err, context.Canceled) || w.statuses() != "away" {
+			t.Fatalf("%v, and it was said to be %q", err, w.statuses())
+		}
+		w.must(keeper.Fire(t.Context(), look))
+		if got := w.statuses(); got != "away ok" {
+			t.Errorf("Scout has a socket, and was said to be %q", got)
+		}
+		if rows := w.kept(); len(rows) != 0 {
+			t.Errorf("kept %+v", rows)
 		}
 	})
 }
