@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -132,16 +131,7 @@ func (s *Service) lookThrough(ctx context.Context, ws, space string, line int64)
 // lookAll has uploads looked at by the next sweep.
 func (s *Service) lookAll(ctx context.Context, ws string, ids []string) error {
 	errs := make([]error, len(ids))
-	var running sync.WaitGroup
-	slots := make(chan struct{}, filesAtOnce)
-	for i, id := range ids {
-		slots <- struct{}{}
-		running.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = s.look(ctx, ws, id, s.c.Now())
-		})
-	}
-	running.Wait()
+	engine.Beside(len(ids), filesAtOnce, func(i int) { errs[i] = s.look(ctx, ws, ids[i], s.c.Now()) })
 	return errors.Join(errs...)
 }
 

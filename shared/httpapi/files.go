@@ -7,13 +7,13 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/chipschat/chips-aws/shared/attachment"
 	"github.com/chipschat/chips-aws/shared/delivery"
+	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/protocol"
 	"github.com/chipschat/chips-aws/shared/workspace"
 )
@@ -298,16 +298,7 @@ const atOnce = 8
 // readVersions reads versions of a file from the log.
 func (a *api) readVersions(c *call, name string, older []workspace.OlderVersion) ([]workspace.Version, error) {
 	read, errs := make([]workspace.Version, len(older)), make([]error, len(older))
-	var running sync.WaitGroup
-	slots := make(chan struct{}, atOnce)
-	for i, v := range older {
-		slots <- struct{}{}
-		running.Go(func() {
-			defer func() { <-slots }()
-			read[i], errs[i] = a.readVersion(c, name, v)
-		})
-	}
-	running.Wait()
+	engine.Beside(len(older), atOnce, func(i int) { read[i], errs[i] = a.readVersion(c, name, older[i]) })
 	return read, errors.Join(errs...)
 }
 
