@@ -47,8 +47,8 @@ func (p policies) judge(a *protocol.Action) ruling {
 	for i, x := range actionParts(a) {
 		own := byPolicy(ofHarness, p.harness.Autonomy, harness, a, x)
 		if own.Decision == protocol.Ask {
-			if answered, decision := firstRule(session, x); answered != nil {
-				own = ruling{Verdict: protocol.Verdict{Decision: decision, Policy: ofSession, Rule: &answered.place, Match: answered.Match}}
+			if place, decision := session.first(x); place >= 0 {
+				own = ruling{Verdict: protocol.Verdict{Decision: decision, Policy: ofSession, Rule: &place, Match: p.session[place].Match}}
 			}
 		}
 		capped := byPolicy(ofWorkspace, p.workspace.Autonomy, capping, a, x)
@@ -76,14 +76,15 @@ func actionParts(a *protocol.Action) []part {
 }
 
 // byPolicy is what a policy says of a part: its first rule that matches, else its level.
-func byPolicy(name string, level int, rules []applying, a *protocol.Action, x part) ruling {
-	first, decision := firstRule(rules, x)
-	if first == nil {
+func byPolicy(name string, level int, rules *applying, a *protocol.Action, x part) ruling {
+	place, decision := rules.first(x)
+	if place < 0 {
 		return ruling{Verdict: protocol.Verdict{Decision: preset(level, a), Policy: name, Autonomy: &level}}
 	}
+	r := &rules.rules[place]
 	return ruling{
-		Verdict:   protocol.Verdict{Decision: decision, Policy: name, Rule: &first.place, Match: first.Match},
-		approvers: first.Approvers, reason: first.Reason,
+		Verdict:   protocol.Verdict{Decision: decision, Policy: name, Rule: &place, Match: r.Match},
+		approvers: r.Approvers, reason: r.Reason,
 	}
 }
 
@@ -112,46 +113,87 @@ func money(usd *float64) Nanos {
 	return n
 }
 
-// applying is a rule that decides on an action by what its command runs, or whatever that is.
+// applying is what of a policy's rules applies to an action, by what a part of its command runs. A command may have thousands of parts, and a
+// policy thousands of starts, so the rules are gone through once for all parts.
 type applying struct {
-	*protocol.Rule
-	// place is where in its policy it stands, from 0.
-	place int
-	// starts are the words of each of its starts; any command is meant where it has none.
-	starts [][]string
+	rules []protocol.Rule
+	// always is the first rule for any command, and unsure the first for a part that may run anything: -1 for none.
+	always, unsure int
+	starts         *start
 }
 
-// sieve is what of the rules applies to an action. A command may have thousands of parts: what is the same for all is looked at once.
-func sieve(rules []protocol.Rule, a *protocol.Action) (left []applying) {
+// start is where the words of starts have led: rule is the first with a start that ends here, -1 for none.
+type start struct {
+	rule int
+	next map[string]*start
+}
+
+// sieve is what applies to an action. A part that may run anything may start as a strict rule says.
+func sieve(rules []protocol.Rule, a *protocol.Action) *applying {
+	left := &applying{rules: rules, always: -1, unsure: -1, starts: &start{rule: -1}}
 	for i := range rules {
 		r := &rules[i]
 		if r.Off || !globs(r.Match, a.Kind) || !flagged(r.When, a) || r.MadeBy != "" && r.Decision == protocol.Allow && matters(a) {
 			continue
 		}
-		left = append(left, applying{Rule: r, place: i})
-		if r.When == nil {
-			continue
+		always := r.When == nil || len(r.When.StartsWith) == 0
+		if always && left.always < 0 {
+			left.always = i
 		}
-		for _, start := range r.When.StartsWith {
-			left[len(left)-1].starts = append(left[len(left)-1].starts, strings.Fields(start))
+		if left.unsure < 0 && (always || r.Decision != protocol.Allow) {
+			left.unsure = i
+		}
+		if !always {
+			for _, line := range r.When.StartsWith {
+				left.starts.add(strings.Fields(line), i)
+			}
 		}
 	}
 	return left
 }
 
-// firstRule is the first rule that matches a part, and what it decides; nil for none. A part that may run anything may start as a strict rule
-// says: a person is asked.
-func firstRule(rules []applying, x part) (*applying, string) {
-	for i := range rules {
-		r := &rules[i]
-		switch {
-		case len(r.starts) == 0 || slices.ContainsFunc(r.starts, x.startsWith):
-			return r, r.Decision
-		case x.unknown && r.Decision != protocol.Allow:
-			return r, protocol.Ask
+// add adds a start of a rule that comes after those added before. One without words starts nothing.
+func (s *start) add(words []string, rule int) {
+	if len(words) == 0 {
+		return
+	}
+	for _, w := range words {
+		if s.next == nil {
+			s.next = map[string]*start{}
+		}
+		if s.next[w] == nil {
+			s.next[w] = &start{rule: -1}
+		}
+		s = s.next[w]
+	}
+	if s.rule < 0 {
+		s.rule = rule
+	}
+}
+
+// first is the first rule that matches a part, by its place, and what it decides; -1 for none.
+func (a *applying) first(x part) (place int, decision string) {
+	place = a.always
+	if x.unknown {
+		place = a.unsure
+	} else {
+		at := a.starts
+		for _, w := range x.words {
+			if at = at.next[w]; at == nil {
+				break
+			}
+			if at.rule >= 0 && (place < 0 || at.rule < place) {
+				place = at.rule
+			}
 		}
 	}
-	return nil, ""
+	if place < 0 {
+		return place, ""
+	}
+	if r := &a.rules[place]; !x.unknown || r.When == nil || len(r.When.StartsWith) == 0 {
+		return place, r.Decision
+	}
+	return place, protocol.Ask // a person is
 }
 
 // flagged says whether an action's flags are as a rule's conditions say.
@@ -186,8 +228,8 @@ func (p policies) before(a *protocol.Action) int {
 	at := len(p.harness.Rules)
 	rules := sieve(p.harness.Rules, a)
 	for _, x := range actionParts(a) {
-		if r, decision := firstRule(rules, x); r != nil && decision == protocol.Ask {
-			at = min(at, r.place)
+		if place, decision := rules.first(x); place >= 0 && decision == protocol.Ask {
+			at = min(at, place)
 		}
 	}
 	return at

@@ -198,12 +198,12 @@ func FuzzPartsOf(f *testing.F) {
 			t.Errorf("%q is read as %v", line, parts)
 		}
 		more := partsOf(line + "\nrm x")
-		if !slices.ContainsFunc(more, unknown) && !slices.ContainsFunc(more, func(p part) bool { return p.startsWith([]string{"rm", "x"}) }) && !strings.HasSuffix(line, `\`) {
+		if !slices.ContainsFunc(more, unknown) && !slices.ContainsFunc(more, func(p part) bool { return startsWith(p, []string{"rm", "x"}) }) && !strings.HasSuffix(line, `\`) {
 			t.Errorf("%q hides what comes after it: %v", line, more)
 		}
 		if starts, ok := startsOf(line); ok {
 			for i, p := range parts {
-				if !p.startsWith(strings.Fields(starts[i])) {
+				if !startsWith(p, strings.Fields(starts[i])) {
 					t.Errorf("%q does not start as %q", line, starts[i])
 				}
 			}

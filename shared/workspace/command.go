@@ -107,19 +107,6 @@ func (r *shellReader) end() {
 	r.words = nil
 }
 
-// startsWith says whether a part begins with the words of a start; with none it does not.
-func (p part) startsWith(words []string) bool {
-	if p.unknown || len(words) == 0 || len(words) > len(p.words) {
-		return false
-	}
-	for i, w := range words {
-		if p.words[i] != w {
-			return false
-		}
-	}
-	return true
-}
-
 // startsOf are the starts that stand for all parts of a command, each whole: what a rule made by an answer allows is the command that was
 // shown. None where that cannot be written as starts.
 func startsOf(command string) (starts []string, ok bool) {
