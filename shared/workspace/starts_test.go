@@ -31,7 +31,7 @@ func firstOf(rules []protocol.Rule, x part) (int, string) {
 
 // Whatever the rules and the part, the one that is found is the first in order.
 //
-// covers: HEV-26, HEV-27
+// covers: HEV-27
 func TestFirstRule(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	words := func(most int) []string {
