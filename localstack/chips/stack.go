@@ -164,7 +164,7 @@ func (s *stack) rearm() {
 // Start runs a replay beside the frame that asked for it.
 func (s *stack) Start(_ context.Context, job session.Job) error {
 	s.running.Go(func() {
-		if err := s.sessions.Replay(gateway.Paced(s.life), job); err != nil && s.life.Err() == nil {
+		if err := s.sessions.Replay(s.life, job); err != nil && s.life.Err() == nil {
 			s.log.Error("a replay failed", "workspace_id", job.Workspace, "connection", job.Connection, "error", err)
 		}
 	})

@@ -8,16 +8,10 @@ import (
 	"github.com/chipschat/chips-aws/shared/session"
 )
 
-type pacedKey struct{}
-
 // pacedFrames is how many frames may wait to be written while a paced Post does not wait.
 const pacedFrames = 16
 
-// Paced is a context under which Post waits for room. It is for what a connection asked for itself, its replay: that is as fast as its
-// reader, which is not a reason to cut it. The socket function is called under one.
-func Paced(ctx context.Context) context.Context { return context.WithValue(ctx, pacedKey{}, true) }
-
-// Post sends a frame to a connection after those posted before. It does not wait for it to be written, but see Paced. After
+// Post sends a frame to a connection after those posted before. It does not wait for it to be written, but see session.IsPaced. After
 // session.ErrBehind the connection has been cut, with the error frame.
 func (g *Gateway) Post(ctx context.Context, connection string, frame []byte) error {
 	if len(frame) > MessageLimit {
@@ -30,7 +24,7 @@ func (g *Gateway) Post(ctx context.Context, connection string, frame []byte) err
 	if s == nil {
 		return session.ErrGone
 	}
-	if ctx.Value(pacedKey{}) != nil {
+	if session.IsPaced(ctx) {
 		if err := s.waitRoom(ctx); err != nil {
 			return err
 		}

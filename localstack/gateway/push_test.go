@@ -166,7 +166,7 @@ func TestPacedPostsWait(t *testing.T) {
 	f := serve(t, Config{BacklogFrames: 20}, nil)
 	c := f.dial(nil)
 	frame := bytes.Repeat([]byte("x"), MessageLimit)
-	ctx := Paced(t.Context())
+	ctx := session.Paced(t.Context())
 	posted := make(chan error)
 	go func() {
 		defer close(posted)

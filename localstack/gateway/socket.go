@@ -85,7 +85,7 @@ func (s *socket) handle(kind websocket.MessageType, raw []byte) {
 	if s.isClosing() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithValue(Paced(context.Background()), handledKey{}, s), socketWait)
+	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), handledKey{}, s), socketWait)
 	defer cancel()
 	e := s.event("MESSAGE", "$default")
 	e.Body = string(raw)

@@ -29,6 +29,15 @@ var (
 	ErrTooLarge = errors.New("the frame is too large")
 )
 
+type pacedKey struct{}
+
+// Paced is a context under which Post may wait until the socket has room (IsPaced). It is for what a connection asked for itself, its replay:
+// that is as fast as its reader, which is not a reason to cut it. An answer waits for nobody: while it did, no other frame would be handled.
+func Paced(ctx context.Context) context.Context { return context.WithValue(ctx, pacedKey{}, true) }
+
+// IsPaced says whether a Post may wait until the socket has room, for as long as ctx goes.
+func IsPaced(ctx context.Context) bool { return ctx.Value(pacedKey{}) != nil }
+
 // Close codes.
 const (
 	closeGoingAway = 1001 // silent for too long

@@ -291,7 +291,7 @@ func (r *replay) post(ctx context.Context, frame []byte) error {
 		if !current {
 			return errStopped
 		}
-		err := r.s.post(ctx, r.conn.ID, frame)
+		err := r.s.post(Paced(ctx), r.conn.ID, frame)
 		switch {
 		case err == nil:
 			return nil
