@@ -57,6 +57,23 @@ func TestTriesAgain(t *testing.T) {
 	}
 }
 
+// What went out on a connection that was used before, and was not answered, does not go out again by itself: it may have been done.
+func TestSentOnce(t *testing.T) {
+	w := newWire(t, func(n int, w http.ResponseWriter) {
+		if n == 2 {
+			panic(http.ErrAbortHandler)
+		}
+		_, _ = io.WriteString(w, `{}`)
+	})
+	s := w.service("dynamodb", "")
+	for n, fails := range []bool{false, true, false} {
+		err := s.Call(t.Context(), getItem, get(), new(dynamodb.GetItemOutput), aws.NopRetryer{})
+		if (err != nil) != fails || len(w.requests()) != n+1 {
+			t.Errorf("%d: %d went out, %v", n, len(w.requests()), err)
+		}
+	}
+}
+
 // A caller who has gone waits for no further attempt, and is told so, whatever became of the last one.
 func TestStopsWithItsCaller(t *testing.T) {
 	for what, reply := range map[string]func(w http.ResponseWriter, stop <-chan struct{}){
