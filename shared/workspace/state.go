@@ -8,7 +8,7 @@ import (
 
 // FoldVersion is the version of State as a snapshot keeps it. It goes up when Evolve or State changes in a way that an old
 // snapshot does not show; a snapshot of another version is not read.
-const FoldVersion = 5
+const FoldVersion = 6
 
 // State is a workspace after the events up to Seq. Maps are keyed by id. It keeps what decisions and deliveries read, and no text of messages.
 type State struct {
