@@ -2,5 +2,5 @@
 // some thirty steps that the SDK's clients build for each call. The chain is more work than all the rest of a call, and what a function of
 // ours does for an event are two or four calls (docs/adr/0010-short-calls.md).
 //
-// It is for the calls made for each event. All others are the SDK's clients'.
+// It is for the calls made for each event: the table's and the sockets'.
 package awscall
