@@ -135,13 +135,15 @@ func (s *Service) lookAll(ctx context.Context, ws string, ids []string) error {
 	return errors.Join(errs...)
 }
 
-// look has an upload looked at by a time.
-func (s *Service) look(ctx context.Context, ws, id string, by time.Time) error {
+// look has an upload looked at once it is a time, and soon after. A look that is to come before is put off, since it may find nothing of
+// what this one is for, and there is only one; one that is to come somewhat later does for both.
+func (s *Service) look(ctx context.Context, ws, id string, from time.Time) error {
+	soon := s.c.Now().Add(lookAgain)
 	_, _, err := s.update(ctx, id, func(u *upload) bool {
-		if u.Workspace != ws || !u.due.IsZero() && !u.due.After(by) {
+		if u.Workspace != ws || !u.Look.Before(from) && !u.Look.After(soon) {
 			return false
 		}
-		u.Look = protocol.At(by)
+		u.Look = protocol.At(from)
 		u.schedule()
 		return true
 	})

@@ -63,9 +63,11 @@ func (s *Service) keepUpload(ctx context.Context, u *upload) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	u.Look = protocol.Time{}
+	if !u.Look.After(now) { // what is to be seen later was not seen now
+		u.Look = protocol.Time{}
+	}
 	if u.Face && !isFace {
-		if u.Face = u.Until.After(now); u.Face { // it may yet become one
+		if u.Face = u.Until.After(now); u.Face && u.Look.IsZero() { // it may yet become one
 			u.Look = u.Until
 		}
 	}

@@ -17,9 +17,14 @@ var _ attachment.Blobs = (*Blobs)(nil)
 // Blobs is an attachment.Blobs in a folder, a file for each key.
 type Blobs struct{ dir string }
 
-// OpenBlobs opens the blobs in folder dir, which it makes where there is none.
+// partsFolder is where files are written before they are moved to their places. No key is below it.
+const partsFolder = ".parts"
+
+// OpenBlobs opens the blobs in folder dir, which it makes where there is none, for the one process that has them open. What another was
+// writing when it ended is taken away.
 func OpenBlobs(dir string) (*Blobs, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	parts := filepath.Join(dir, partsFolder)
+	if err := errors.Join(os.RemoveAll(parts), os.MkdirAll(parts, 0o700)); err != nil {
 		return nil, fmt.Errorf("make the folder of files: %w", err)
 	}
 	return &Blobs{dir}, nil
@@ -33,7 +38,7 @@ func (b *Blobs) path(key string) (string, error) {
 	return filepath.Join(b.dir, filepath.FromSlash(key)), nil
 }
 
-// Put writes a file beside its place, syncs it, moves it there and syncs the folder: after a crash it is there whole or not at all.
+// Put writes a file apart from its place, syncs it, moves it there and syncs the folder: after a crash it is there whole or not at all.
 func (b *Blobs) Put(ctx context.Context, key string, body []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -46,7 +51,7 @@ func (b *Blobs) Put(ctx context.Context, key string, body []byte) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
-	part, err := os.CreateTemp(folder, ".part-*")
+	part, err := os.CreateTemp(filepath.Join(b.dir, partsFolder), "")
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,10 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(1)
 	}
+	if dir := os.Getenv(blobsDir); dir != "" {
+		fmt.Println("error", storeForever(dir))
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 
