@@ -37,9 +37,9 @@ func NewPush(cfg aws.Config, endpoint string) *Push {
 			Name: "execute-api", Region: cfg.Region, Credentials: cfg.Credentials,
 			Endpoint: sync.OnceValues(func() (*url.URL, error) { return url.Parse(endpoint) }),
 			Protocol: restjson1.New(schemas.ApiGatewayManagementApi), Errors: apigatewaymanagementapi.TypeRegistry,
-			HTTP: awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+			HTTP: awscall.HTTP(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 				t.MaxIdleConnsPerHost = 64 // all posts go to one host, connections side by side
-			}),
+			})),
 		},
 		timeout: pushTimeout,
 	}

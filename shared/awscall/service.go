@@ -29,9 +29,18 @@ type Service struct {
 	// Protocol is how the service is spoken to, and Errors what it may answer, both as the SDK has them.
 	Protocol smithyhttp.ClientProtocol
 	Errors   *smithy.TypeRegistry
-	// HTTP sends, for all calls over the same connections.
+	// HTTP sends, for all calls over the same connections; HTTP makes one.
 	HTTP aws.HTTPClient
 }
+
+// HTTP is a client with the connections of b that follows no redirects: AWS sends none, and what is signed and meant for one place is not
+// to be sent to another, nor round in circles.
+func HTTP(b *awshttp.BuildableClient) *http.Client {
+	return &http.Client{Transport: b.GetTransport(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// answerBytes is how much of an answer is read: DynamoDB answers 1 MB of items at most, a few as JSON, and more is none of its.
+const answerBytes = 16 << 20
 
 // signer may be shared: it keeps the keys that it derives, for a day each.
 var signer = v4.NewSigner()
@@ -87,6 +96,7 @@ func (s *Service) try(ctx context.Context, op *smithy.OperationSchema, in smithy
 	if err != nil {
 		return &smithyhttp.RequestSendError{Err: err}
 	}
+	resp.Body = http.MaxBytesReader(nil, resp.Body, answerBytes)
 	defer func() {
 		_, _ = io.CopyN(io.Discard, resp.Body, 4<<10) // a connection whose answer was read is used again
 		_ = resp.Body.Close()

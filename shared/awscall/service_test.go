@@ -108,7 +108,7 @@ func (w *wire) config(path string) aws.Config {
 func (w *wire) service(name, path string) awscall.Service {
 	cfg := w.config(path)
 	s := awscall.Service{
-		Name: name, Region: cfg.Region, Credentials: cfg.Credentials, HTTP: awshttp.NewBuildableClient(),
+		Name: name, Region: cfg.Region, Credentials: cfg.Credentials, HTTP: awscall.HTTP(awshttp.NewBuildableClient()),
 		Endpoint: func() (*url.URL, error) { return url.Parse(*cfg.BaseEndpoint) },
 		Protocol: awsjson.New10(schemas.DynamoDB_20120810), Errors: dynamodb.TypeRegistry,
 	}

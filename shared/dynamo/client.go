@@ -40,7 +40,7 @@ func NewClient(cfg aws.Config) *Client {
 		reads: retry.NewStandard(),
 	}
 	if c.service.HTTP == nil {
-		c.service.HTTP = awshttp.NewBuildableClient()
+		c.service.HTTP = awscall.HTTP(awshttp.NewBuildableClient())
 	}
 	if cfg.Retryer != nil {
 		c.reads = cfg.Retryer()
