@@ -37,10 +37,11 @@ func TestTriesAgain(t *testing.T) {
 			_, _ = io.WriteString(w, `{}`)
 		}, 3, false},
 		{"not cured", 3, func(_ int, w http.ResponseWriter) { w.WriteHeader(500); _, _ = io.WriteString(w, `{}`) }, 3, true},
-		{"a lost connection", 2, func(n int, _ http.ResponseWriter) {
+		{"a lost connection", 2, func(n int, w http.ResponseWriter) {
 			if n == 1 {
 				panic(http.ErrAbortHandler)
 			}
+			_, _ = io.WriteString(w, `{}`)
 		}, 2, false},
 		{"not curable", 3, func(_ int, w http.ResponseWriter) {
 			w.WriteHeader(400)

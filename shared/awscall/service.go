@@ -102,7 +102,11 @@ func (s *Service) try(ctx context.Context, op *smithy.OperationSchema, in smithy
 		_ = resp.Body.Close()
 	}()
 	answer := &smithyhttp.Response{Response: resp}
-	if err := s.Protocol.DeserializeResponse(ctx, op, s.Errors, answer, out); err != nil {
+	err = s.Protocol.DeserializeResponse(ctx, op, s.Errors, answer, out)
+	if err == nil && op.Output != nil && resp.ContentLength == 0 {
+		err = errors.New("an answer without a body") // of a read it would say that there is nothing
+	}
+	if err != nil {
 		return &awshttp.ResponseError{
 			ResponseError: &smithyhttp.ResponseError{Response: answer, Err: err},
 			RequestID:     resp.Header.Get("X-Amzn-Requestid"),

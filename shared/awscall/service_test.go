@@ -230,6 +230,10 @@ func TestErrors(t *testing.T) {
 			var e smithy.APIError
 			return err != nil && !errors.As(err, &e)
 		}},
+		{200, ``, func(err error) bool {
+			var e smithy.APIError
+			return err != nil && !errors.As(err, &e)
+		}},
 	} {
 		w := newWire(t, func(_ int, rw http.ResponseWriter) {
 			rw.Header().Set("X-Amzn-Requestid", "req-1")
