@@ -16,6 +16,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
+	smithytime "github.com/aws/smithy-go/time"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
@@ -74,17 +75,7 @@ func (s *Service) Call(ctx context.Context, op *smithy.OperationSchema, in smith
 // wait waits before an attempt after one, and says whether it did so to the end.
 func wait(ctx context.Context, retryer aws.Retryer, attempt int, failed error) bool {
 	delay, err := retryer.RetryDelay(attempt, failed)
-	if err != nil {
-		return false
-	}
-	t := time.NewTimer(delay)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return err == nil && smithytime.SleepWithContext(ctx, delay) == nil
 }
 
 func (s *Service) try(ctx context.Context, op *smithy.OperationSchema, in smithy.Serializable, out smithy.Deserializable) error {
