@@ -2,7 +2,6 @@ package attachment
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -130,9 +129,7 @@ func (s *Service) lookThrough(ctx context.Context, ws, space string, line int64)
 
 // lookAll has uploads looked at by the next sweep.
 func (s *Service) lookAll(ctx context.Context, ws string, ids []string) error {
-	errs := make([]error, len(ids))
-	engine.Beside(len(ids), filesAtOnce, func(i int) { errs[i] = s.look(ctx, ws, ids[i], s.c.Now()) })
-	return errors.Join(errs...)
+	return engine.Beside(len(ids), filesAtOnce, func(i int) error { return s.look(ctx, ws, ids[i], s.c.Now()) })
 }
 
 // look has an upload looked at once it is a time, and soon after. A look that is to come before is put off, since it may find nothing of

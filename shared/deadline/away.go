@@ -77,14 +77,7 @@ func (k *Keeper) watchAll(ctx context.Context, ws string, present []string) erro
 		return err
 	}
 	present = slices.DeleteFunc(present, func(id string) bool { return held[id] })
-	return eachOf(present, func(id string) error { return k.c.Watch.Left(ctx, ws, id) })
-}
-
-// eachOf does something about each, several at once.
-func eachOf[T any](all []T, do func(T) error) error {
-	errs := make([]error, len(all))
-	engine.Beside(len(all), writes, func(i int) { errs[i] = do(all[i]) })
-	return errors.Join(errs...)
+	return engine.Beside(len(present), writes, func(i int) error { return k.c.Watch.Left(ctx, ws, present[i]) })
 }
 
 // look says of a workspace's harnesses that are due to be looked at which are away. It asks for the sockets once they are due, and before it
@@ -157,7 +150,8 @@ func (k *Keeper) lookAt(ctx context.Context, ws string, due []engine.Row, held m
 	if err := k.sayBack(ctx, ws, back); err != nil {
 		return err
 	}
-	return eachOf(due, func(row engine.Row) (err error) {
+	return engine.Beside(len(due), writes, func(i int) (err error) {
+		row := due[i]
 		if until := awaited[harnessOf(row)]; until.IsZero() {
 			_, err = k.c.Rows.Delete(ctx, row.PK, row.SK, engine.IfRev(row.Rev))
 		} else { // once its restart is not waited for any more, what is true then is said
@@ -174,7 +168,7 @@ func harnessOf(row engine.Row) string { return strings.TrimPrefix(row.SK, away+"
 
 // sayAway writes that harnesses are away, and takes it back of those that have a socket after all.
 func (k *Keeper) sayAway(ctx context.Context, ws string, ids []string) error {
-	out, err := k.system(ctx, ws, &workspace.AwayDraft{HarnessIDs: ids})
+	out, err := k.c.Log.Do(ctx, ws, workspace.OfChips(ws, &workspace.AwayDraft{HarnessIDs: ids}))
 	if err != nil {
 		return fmt.Errorf("say who is away of %s: %w", ws, err)
 	}
@@ -198,17 +192,9 @@ func (k *Keeper) sayAway(ctx context.Context, ws string, ids []string) error {
 // sayBack takes back that harnesses are away, of those that read so.
 func (k *Keeper) sayBack(ctx context.Context, ws string, ids []string) error {
 	for _, id := range ids {
-		if _, err := k.system(ctx, ws, &workspace.BackDraft{HarnessID: id}); err != nil {
+		if _, err := k.c.Log.Do(ctx, ws, workspace.OfChips(ws, &workspace.BackDraft{HarnessID: id})); err != nil {
 			return fmt.Errorf("say that harness %s of %s is back: %w", id, ws, err)
 		}
 	}
 	return nil
-}
-
-// system runs a command of Chips itself.
-func (k *Keeper) system(ctx context.Context, ws string, data protocol.Data) (engine.Outcome, error) {
-	return k.c.Log.Do(ctx, ws, workspace.Command{
-		By:    workspace.Caller{Workspace: ws, Kind: protocol.KindSystem, ID: protocol.SystemID},
-		Draft: workspace.Draft(data), Operation: true,
-	})
 }

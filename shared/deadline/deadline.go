@@ -140,13 +140,13 @@ func (k *Keeper) set(ctx context.Context, ws string, d workspace.Deadline) error
 	return nil
 }
 
-// early is how long Fire waits for a deadline that is not quite due. Queues count whole seconds.
-const early = time.Second
+// Early is by how much an alarm may ring before its time and be waited for (WaitOut). Queues count whole seconds.
+const Early = time.Second
 
 // Fire does what comes of a deadline that is due, and nothing of one that is not, or not pending any more. After an error it has to be
 // called again.
 func (k *Keeper) Fire(ctx context.Context, a Alarm) error {
-	if err := k.waitOut(ctx, a.Due); err != nil {
+	if err := WaitOut(ctx, a.Due.Sub(k.c.Now())); err != nil {
 		return err
 	}
 	if a.Kind == away || a.Kind == workspace.DueRestart { // of a harness that is not waited for any more is said what is true then (RST-9)
@@ -160,7 +160,7 @@ func (k *Keeper) Fire(ctx context.Context, a Alarm) error {
 		return fmt.Errorf("fire %s %s of %s: %w", a.Kind, a.ID, a.WorkspaceID, err)
 	}
 	before := k.c.Now()
-	out, err := k.system(ctx, a.WorkspaceID, &workspace.FireDraft{Kind: a.Kind, ID: a.ID})
+	out, err := k.c.Log.Do(ctx, a.WorkspaceID, workspace.OfChips(a.WorkspaceID, &workspace.FireDraft{Kind: a.Kind, ID: a.ID}))
 	if err != nil {
 		return fmt.Errorf("fire %s %s of %s: %w", a.Kind, a.ID, a.WorkspaceID, err)
 	}
@@ -198,10 +198,9 @@ func (k *Keeper) Fire(ctx context.Context, a Alarm) error {
 	return nil
 }
 
-// waitOut waits for what is due in a moment.
-func (k *Keeper) waitOut(ctx context.Context, due time.Time) error {
-	left := due.Sub(k.c.Now())
-	if left <= 0 || left > early {
+// WaitOut waits out what is left of the time until something is due, where that is Early at most.
+func WaitOut(ctx context.Context, left time.Duration) error {
+	if left <= 0 || left > Early {
 		return nil
 	}
 	t := time.NewTimer(left)

@@ -197,18 +197,20 @@ func Pause(ctx context.Context, failures int) bool {
 	}
 }
 
-// Beside does n things, so many at once.
-func Beside(n, atOnce int, do func(i int)) {
+// Beside does n things, so many at once, and answers what errors they had, by their order.
+func Beside(n, atOnce int, do func(i int) error) error {
+	errs := make([]error, n)
 	var running sync.WaitGroup
 	turns := make(chan struct{}, max(1, min(n, atOnce)))
 	for i := range n {
 		turns <- struct{}{}
 		running.Go(func() {
 			defer func() { <-turns }()
-			do(i)
+			errs[i] = do(i)
 		})
 	}
 	running.Wait()
+	return errors.Join(errs...)
 }
 
 func freshen(todo []*attempt) {

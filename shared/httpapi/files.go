@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -297,9 +296,12 @@ const atOnce = 8
 
 // readVersions reads versions of a file from the log.
 func (a *api) readVersions(c *call, name string, older []workspace.OlderVersion) ([]workspace.Version, error) {
-	read, errs := make([]workspace.Version, len(older)), make([]error, len(older))
-	engine.Beside(len(older), atOnce, func(i int) { read[i], errs[i] = a.readVersion(c, name, older[i]) })
-	return read, errors.Join(errs...)
+	read := make([]workspace.Version, len(older))
+	err := engine.Beside(len(older), atOnce, func(i int) (err error) {
+		read[i], err = a.readVersion(c, name, older[i])
+		return err
+	})
+	return read, err
 }
 
 func (a *api) readVersion(c *call, name string, v workspace.OlderVersion) (workspace.Version, error) {

@@ -42,10 +42,7 @@ func (a *api) restartHarness(c *call) (any, error) {
 
 // back has a harness read as before, which could not be asked.
 func (a *api) back(ctx context.Context, ws, id string) error {
-	_, err := a.Engine.Do(ctx, ws, workspace.Command{
-		By:    workspace.Caller{Workspace: ws, Kind: protocol.KindSystem, ID: protocol.SystemID},
-		Draft: workspace.Draft(&workspace.BackDraft{HarnessID: id}), Operation: true,
-	})
+	_, err := a.Engine.Do(ctx, ws, workspace.OfChips(ws, &workspace.BackDraft{HarnessID: id}))
 	return err
 }
 

@@ -110,14 +110,10 @@ func (s *Service) newID(prefix string) string {
 
 // system runs a command of Chips itself, once under its key.
 func (s *Service) system(ctx context.Context, ws, key string, data protocol.Data) error {
-	draft := workspace.Draft(data)
-	draft.IdempotencyKey = key
-	_, err := s.c.Log.Do(ctx, ws, workspace.Command{
-		By:    workspace.Caller{Workspace: ws, Kind: protocol.KindSystem, ID: protocol.SystemID},
-		Draft: draft, Operation: true,
-	})
-	if err != nil {
-		return fmt.Errorf("write %s: %w", draft.Type, err)
+	cmd := workspace.OfChips(ws, data)
+	cmd.Draft.IdempotencyKey = key
+	if _, err := s.c.Log.Do(ctx, ws, cmd); err != nil {
+		return fmt.Errorf("write %s: %w", cmd.Draft.Type, err)
 	}
 	return nil
 }

@@ -78,9 +78,7 @@ func (s *Service) AddRuns(ctx context.Context, by workspace.Caller, harness stri
 		newest[run.stay+"#"+run.id] = run
 	}
 	runs := slices.Collect(maps.Values(newest))
-	errs := make([]error, len(runs))
-	engine.Beside(len(runs), beside, func(i int) { errs[i] = s.putRun(ctx, p, runs[i]) })
-	return errors.Join(errs...)
+	return engine.Beside(len(runs), beside, func(i int) error { return s.putRun(ctx, p, runs[i]) })
 }
 
 // putRun keeps one run: first it takes the one before away, if it began at another time, then it says where this one is, and then it is

@@ -86,17 +86,12 @@ func (s *Service) FireOr(fire func(context.Context, deadline.Alarm) error) func(
 		if a.Kind != AlarmKind {
 			return fire(ctx, a)
 		}
-		switch left := a.Due.Sub(s.c.Now()); {
-		case left > time.Second: // a queue holds nothing back for so long
+		left := a.Due.Sub(s.c.Now())
+		if left > deadline.Early { // a queue holds nothing back for so long
 			return s.c.Alarms.Set(ctx, a)
-		case left > 0:
-			t := time.NewTimer(left)
-			defer t.Stop()
-			select {
-			case <-t.C:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
+		}
+		if err := deadline.WaitOut(ctx, left); err != nil {
+			return err
 		}
 		subject, path, _ := strings.Cut(a.ID, "/")
 		if p := (place{a.WorkspaceID, subject, kindOf(subject, path)}); p.kind != nil {

@@ -82,11 +82,9 @@ func (s *Sessions) closeAll(ctx context.Context, ws string, which func(Connectio
 		return err
 	}
 	list = slices.DeleteFunc(list, func(c Connection) bool { return !which(c) })
-	errs := make([]error, len(list))
-	engine.Beside(len(list), pushes, func(i int) {
-		errs[i] = s.Cut(ctx, ws, list[i].ID, closePolicy, "access was taken back", nil)
+	return engine.Beside(len(list), pushes, func(i int) error {
+		return s.Cut(ctx, ws, list[i].ID, closePolicy, "access was taken back", nil)
 	})
-	return errors.Join(errs...)
 }
 
 // Overdue does what is due about a connection: it closes one that could not be closed, or whose replay has made no progress for as

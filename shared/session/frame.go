@@ -125,11 +125,7 @@ func (s *Sessions) hello(ctx context.Context, conn Connection, c workspace.Calle
 		return Reply{Close: closePolicy, Reason: "you are not in this workspace"}, nil
 	}
 	if gone { // a socket that opens is the harness's next word (RST-7)
-		_, err := s.c.Engine.Do(ctx, c.Workspace, workspace.Command{
-			By:    workspace.Caller{Workspace: c.Workspace, Kind: protocol.KindSystem, ID: protocol.SystemID},
-			Draft: workspace.Draft(&workspace.BackDraft{HarnessID: c.ID}), Operation: true,
-		})
-		if err != nil {
+		if _, err := s.c.Engine.Do(ctx, c.Workspace, workspace.OfChips(c.Workspace, &workspace.BackDraft{HarnessID: c.ID})); err != nil {
 			return Reply{}, err
 		}
 	}

@@ -133,14 +133,15 @@ func (k *Keepalive) page(ctx context.Context, v *visit, first bool) (more bool, 
 		return true, fmt.Errorf("read which workspaces have sockets: %w", err)
 	}
 	done := make([]bool, len(rows))
-	engine.Beside(len(rows), workspaces, func(i int) {
+	_ = engine.Beside(len(rows), workspaces, func(i int) error {
 		if ctx.Err() != nil {
-			return
+			return nil
 		}
 		err := k.workspace(ctx, rows[i].SK)
 		if done[i] = ctx.Err() == nil; done[i] && err != nil {
 			k.s.c.Log.ErrorContext(ctx, "the sockets of a workspace could not be pinged", "workspace_id", rows[i].SK, "error", err)
 		}
+		return nil // the others' are pinged all the same
 	})
 	for i, row := range rows {
 		if !done[i] && (i > 0 || !first) {
@@ -177,13 +178,12 @@ func (k *Keepalive) workspace(ctx context.Context, ws string) error {
 	if empty {
 		return k.s.unlist(ctx, ws)
 	}
-	errs := make([]error, len(conns))
-	engine.Beside(len(conns), pushes, func(i int) {
-		if ctx.Err() == nil {
-			errs[i] = k.visit(ctx, &conns[i])
+	return engine.Beside(len(conns), pushes, func(i int) error {
+		if ctx.Err() != nil {
+			return nil
 		}
+		return k.visit(ctx, &conns[i])
 	})
-	return errors.Join(errs...)
 }
 
 // visit does what is to be done about one connection.
@@ -247,14 +247,15 @@ func (k *Keepalive) lookAfter(ctx context.Context) {
 		}
 	}
 	left := make([]bool, len(ids))
-	engine.Beside(len(ids), workspaces*pushes, func(i int) {
+	_ = engine.Beside(len(ids), workspaces*pushes, func(i int) error {
 		a := k.asked[ids[i]]
 		if left[i] = ctx.Err() != nil; left[i] {
-			return
+			return nil
 		}
 		if err := k.judge(ctx, ids[i], a); err != nil {
 			k.s.c.Log.WarnContext(ctx, "whether a ping was answered is not known", "workspace_id", a.ws, "connection_id", ids[i], "error", err)
 		}
+		return nil // it was asked once
 	})
 	for i, id := range ids {
 		if !left[i] {

@@ -102,6 +102,14 @@ func Draft(data protocol.Data) protocol.Event {
 	return protocol.Event{Envelope: protocol.Envelope{Type: data.EventType()}, Data: data}
 }
 
+// OfChips is a command of Chips itself in a workspace.
+func OfChips(workspace string, data protocol.Data) Command {
+	return Command{
+		By:    Caller{Workspace: workspace, Kind: protocol.KindSystem, ID: protocol.SystemID},
+		Draft: Draft(data), Operation: true,
+	}
+}
+
 // DraftIn is Draft in a room.
 func DraftIn(space string, data protocol.Data) protocol.Event {
 	e := Draft(data)
