@@ -203,14 +203,10 @@ func WaitOut(ctx context.Context, left time.Duration) error {
 	if left <= 0 || left > Early {
 		return nil
 	}
-	t := time.NewTimer(left)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
+	if !engine.Sleep(ctx, left) {
 		return ctx.Err()
 	}
+	return nil
 }
 
 // Sweep fires a deadline that is due by its row and whose alarm did not ring; row is one that Rows.Due answered, its pk with RowPrefix.

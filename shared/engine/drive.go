@@ -187,7 +187,12 @@ func (w *warm) setBack(ctx context.Context, todo []*attempt, err error) []*attem
 
 // Pause waits for a random time that grows with the failures so far, and says whether it is worth going on.
 func Pause(ctx context.Context, failures int) bool {
-	timer := time.NewTimer(rand.N(min(5*time.Millisecond<<min(failures, 10), 200*time.Millisecond)))
+	return Sleep(ctx, rand.N(min(5*time.Millisecond<<min(failures, 10), 200*time.Millisecond)))
+}
+
+// Sleep waits, and says whether it did so to the end.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

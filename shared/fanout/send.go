@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/chipschat/chips-aws/shared/delivery"
+	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/protocol"
 	"github.com/chipschat/chips-aws/shared/session"
 	"github.com/chipschat/chips-aws/shared/workspace"
@@ -181,11 +182,7 @@ func (w *worker) post(ctx context.Context, connID string, frame []byte, sent *at
 		if sent.Load() > before && w.f.c.Now().Sub(start) > w.f.c.PostTimeout {
 			return session.ErrBehind
 		}
-		t := time.NewTimer(wait/2 + rand.N(wait))
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
+		if !engine.Sleep(ctx, wait/2+rand.N(wait)) {
 			return session.ErrBehind // certainly not sent, and no more time for it
 		}
 	}

@@ -59,7 +59,7 @@ func (s *Sessions) close(ctx context.Context, connID string, code int, reason st
 		if err == nil || errors.Is(err, ErrGone) {
 			return nil
 		}
-		if wait > 300*time.Millisecond || !sleep(ctx, wait) {
+		if wait > 300*time.Millisecond || !engine.Sleep(ctx, wait) {
 			return err
 		}
 		last = nil

@@ -84,7 +84,7 @@ func (s *Sessions) connection(ctx context.Context, connID string, c workspace.Ca
 // again waits before a refusal that a frame still under way could cure is decided once more; false when it stands.
 func (s *Sessions) again(ctx context.Context, try int) bool {
 	waits := []time.Duration{100 * time.Millisecond, 250 * time.Millisecond, 600 * time.Millisecond}
-	return s.c.Unordered && try < len(waits) && sleep(ctx, waits[try])
+	return s.c.Unordered && try < len(waits) && engine.Sleep(ctx, waits[try])
 }
 
 // hello notes what a client said of itself and answers who it is.

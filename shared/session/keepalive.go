@@ -223,7 +223,7 @@ func (k *Keepalive) ping(ctx context.Context, connID string) error {
 	}
 	for try := 1; ; try++ {
 		err := k.s.post(ctx, connID, frame)
-		if !errors.Is(err, ErrThrottled) || try == 3 || !sleep(ctx, time.Duration(try)*(100*time.Millisecond+rand.N(200*time.Millisecond))) {
+		if !errors.Is(err, ErrThrottled) || try == 3 || !engine.Sleep(ctx, time.Duration(try)*(100*time.Millisecond+rand.N(200*time.Millisecond))) {
 			return err
 		}
 	}

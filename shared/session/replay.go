@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/chipschat/chips-aws/shared/delivery"
+	"github.com/chipschat/chips-aws/shared/engine"
 	"github.com/chipschat/chips-aws/shared/protocol"
 	"github.com/chipschat/chips-aws/shared/workspace"
 )
@@ -306,7 +307,7 @@ func (r *replay) post(ctx context.Context, frame []byte) error {
 		case r.outOfTime(ctx):
 			return errHandOver
 		}
-		if !sleep(ctx, wait/2+rand.N(wait)) {
+		if !engine.Sleep(ctx, wait/2+rand.N(wait)) {
 			return ctx.Err()
 		}
 		wait = min(2*wait, time.Second)

@@ -209,15 +209,3 @@ func entropy() (b [10]byte) {
 	_, _ = rand.Read(b[:]) // never fails
 	return b
 }
-
-// sleep waits, and says whether it did so to the end.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}

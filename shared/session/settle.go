@@ -29,7 +29,7 @@ func (r *replay) settle(ctx context.Context) error {
 		if r.s.c.Now().Sub(start) > 6*r.s.c.Limits.PostTimeout {
 			return errors.New("the subscription before does not come to rest")
 		}
-		if !sleep(ctx, wait) {
+		if !engine.Sleep(ctx, wait) {
 			return ctx.Err()
 		}
 	}
